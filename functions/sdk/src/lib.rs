@@ -1,0 +1,1 @@
+//! SDK for KRM functions in Rust.

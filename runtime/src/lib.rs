@@ -1,0 +1,1 @@
+//! Runs the functions of a kpt package as WASI programs.

@@ -1,0 +1,1 @@
+//! Conformance runner and end-to-end tests.
