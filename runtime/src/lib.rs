@@ -1,1 +1,3 @@
 //! Runs the functions of a kpt package as WASI programs.
+
+pub mod package;
