@@ -21,6 +21,7 @@ use super::resolve;
 pub struct PackageDir {
     pub(super) dir: Dir,
     pub(super) lock_wait: Duration,
+    pub(super) sync: bool,
     name: String,
     root: String,
     link: Option<PackageWarning>,
@@ -45,7 +46,7 @@ impl PackageDir {
         };
         let name = absolute.file_name().and_then(|name| name.to_str()).unwrap_or("/");
         let link = is_link.then(|| PackageWarning::ResolvedLink { link: shown(), target: resolved.display().to_string() });
-        Ok(Self { dir, lock_wait: lock::WAIT, name: name.to_owned(), root: root.to_owned(), link })
+        Ok(Self { dir, lock_wait: lock::WAIT, sync: false, name: name.to_owned(), root: root.to_owned(), link })
     }
 
     /// How long [`PackageDir::read`] and [`PackageDir::apply`] wait while another process writes to the
@@ -53,6 +54,14 @@ impl PackageDir {
     #[must_use]
     pub fn with_lock_wait(mut self, wait: Duration) -> Self {
         self.lock_wait = wait;
+        self
+    }
+
+    /// Whether [`PackageDir::apply`] forces everything to the disk, so that a power failure right after it
+    /// loses nothing. Default no: it costs milliseconds a file, and a package is under version control.
+    #[must_use]
+    pub fn with_sync(mut self, sync: bool) -> Self {
+        self.sync = sync;
         self
     }
 
