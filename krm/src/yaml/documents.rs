@@ -1,0 +1,140 @@
+//! A file as kyaml reads it: normalised to UTF-8 and line feeds, split into documents.
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::chars::survey;
+use super::encoding::{Encoding, decode};
+use super::error::ParseError;
+use super::parse::{ParseLimits, parse_document};
+use super::seq_style::SeqStyle;
+use super::tree::{Tree, position_at};
+
+/// How many bytes of a wrong separator a message shows.
+const SHOWN: usize = 120;
+
+/// A file of YAML documents, with what is needed to write unchanged parts back byte for byte.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    text: Arc<str>,
+    encoding: Encoding,
+    pieces: Vec<Piece>,
+    documents: Vec<Document>,
+}
+
+/// A document that holds a value.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Its nodes; they share the text of the file, and their spans are offsets into it.
+    pub tree: Tree,
+    /// Where the document lies in [`SourceFile::text`], without the separators around it.
+    pub span: Range<usize>,
+    /// How it writes sequences.
+    pub seq_style: SeqStyle,
+}
+
+/// What lies between two separators: a document, or nothing but comments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Without the separators; behind one piece and its separator line the next piece starts.
+    pub span: Range<usize>,
+    /// Index of the document; `None` for comments, null or nothing.
+    pub document: Option<usize>,
+}
+
+impl SourceFile {
+    /// Reads a file: UTF-8, or UTF-16 with its byte order mark; LF, CRLF or both.
+    ///
+    /// Documents end at lines that start with `---`, found in the text as kyaml does: even inside a block scalar.
+    /// Documents that hold nothing but comments or null are no documents, but stay known as [`Piece`]s.
+    ///
+    /// # Errors
+    /// All that is wrong in the file, each with its line from the top: one error for each broken document, in order.
+    pub fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<SourceFile, Vec<ParseError>> {
+        limits.check_size(bytes.len()).map_err(|e| vec![e])?;
+        let (text, encoding) = decode(bytes).map_err(|e| vec![e])?;
+        let text: Arc<str> = text.into();
+        let facts = survey(&text).map_err(|fault| vec![fault.into_error(&text, 0)])?;
+        let mut file = SourceFile { encoding, pieces: Vec::new(), documents: Vec::new(), text };
+        let mut errors = Vec::new();
+        for part in split(&file.text) {
+            if let Some(error) = part.wrong_separator {
+                errors.push(error);
+            }
+            if !part.readable {
+                continue;
+            }
+            match parse_document(&file.text, part.span.start, part.span.end, facts, limits) {
+                Ok(tree) => file.add(part.span, tree),
+                Err(fault) => errors.push(fault.into_error(&file.text, 0)),
+            }
+        }
+        if errors.is_empty() { Ok(file) } else { Err(errors) }
+    }
+
+    fn add(&mut self, span: Range<usize>, tree: Option<Tree>) {
+        let document = tree.map(|tree| {
+            let seq_style = SeqStyle::of(&self.text[span.clone()]);
+            self.documents.push(Document { tree, span: span.clone(), seq_style });
+            self.documents.len() - 1
+        });
+        self.pieces.push(Piece { span, document });
+    }
+
+    /// The documents, in order; a document's position is its index annotation.
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
+    /// The documents, without the file.
+    pub fn into_documents(self) -> Vec<Document> {
+        self.documents
+    }
+
+    /// Documents and what is none, in order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The whole text: UTF-8 without byte order mark, lines ended by LF.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// How the bytes of the file become its text, and back.
+    pub fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+}
+
+struct Part {
+    span: Range<usize>,
+    readable: bool,
+    /// The separator behind this part holds more than a comment.
+    wrong_separator: Option<ParseError>,
+}
+
+/// Splits at `\n---.*\n`.
+fn split(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut readable = true;
+    let bytes = text.as_bytes();
+    while let Some(found) = memchr::memmem::find(&bytes[start..], b"\n---") {
+        let at = start + found;
+        let Some(line) = memchr::memchr(b'\n', &bytes[at + 4..]) else { break };
+        let end = at + 4 + line;
+        let rest = text[at + 4..end].trim();
+        let wrong = !rest.is_empty() && !rest.starts_with('#');
+        let wrong_separator = wrong.then(|| {
+            let shown: String = text[at + 1..end].trim().chars().take(SHOWN).collect();
+            let place = position_at(text, at + 1, 0);
+            ParseError::new(format!("invalid document separator: {shown}"), place)
+        });
+        parts.push(Part { span: start..at + 1, readable: readable && !wrong, wrong_separator });
+        // What stands beside a wrong separator may be anything: it would only give more errors.
+        readable = !wrong;
+        start = end + 1;
+    }
+    parts.push(Part { span: start..text.len(), readable, wrong_separator: None });
+    parts
+}

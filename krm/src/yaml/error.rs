@@ -1,0 +1,110 @@
+//! What a reader says about a text that is no YAML.
+use super::Position;
+use super::tree::position_at;
+
+/// Why a text could not be read.
+///
+/// Displayed as `line L, column C: MESSAGE`, counted from the top of the file. Where kpt refuses the same text the
+/// message is libyaml's, and [`ParseError::go_text`] is the line that kpt prints.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {}, column {}: {message}", position.line, position.column)]
+#[non_exhaustive]
+pub struct ParseError {
+    /// What is wrong, in lower case, without a place.
+    pub message: String,
+    /// Where.
+    pub position: Position,
+    /// A second place that explains the first, with what is there: the first of two equal keys, the start of a quote
+    /// that never ends.
+    pub related: Option<(String, Position)>,
+    /// The line that go-yaml prints: counted from the start of the document, `None` where it prints none.
+    go_line: Option<u32>,
+}
+
+impl ParseError {
+    /// An error of our own at this place, which go-yaml would not report.
+    pub fn new(message: impl Into<String>, position: Position) -> ParseError {
+        ParseError { message: message.into(), position, related: None, go_line: Some(position.line) }
+    }
+
+    /// Adds the second place.
+    #[must_use]
+    pub fn with_related(mut self, what: impl Into<String>, position: Position) -> ParseError {
+        self.related = Some((what.into(), position));
+        self
+    }
+
+    /// The text of go-yaml v3: `yaml: line N: MESSAGE`. Its line is often one less than ours: it counts from the start
+    /// of the document and names the line where the surrounding construct began (spec render 1.1).
+    pub fn go_text(&self) -> String {
+        match self.go_line {
+            Some(line) => format!("yaml: line {line}: {}", self.message),
+            None => format!("yaml: {}", self.message),
+        }
+    }
+}
+
+/// A place while reading: byte offset in the source, line from 0 in the document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) pos: u32,
+    pub(super) line: u32,
+}
+
+/// An error before its place is worked out; boxed, since it is rare and every scanning step returns it.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) message: String,
+    /// The construct that was being read: its start and what it is.
+    pub(super) context: Option<(Mark, &'static str)>,
+    pub(super) problem: Mark,
+    /// Found by the scanner (tokens), not by the parser (grammar): go-yaml counts their lines differently.
+    pub(super) lexical: bool,
+    /// go-yaml prints no line.
+    pub(super) lineless: bool,
+    /// Our own second place.
+    pub(super) related: Option<(String, u32)>,
+}
+
+pub(super) type Scan<T> = Result<T, Box<Fault>>;
+
+impl Fault {
+    /// Found in the tokens.
+    pub(super) fn lexical(context: Option<(Mark, &'static str)>, problem: Mark, message: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { message: message.into(), context, problem, lexical: true, lineless: false, related: None })
+    }
+
+    /// Found in the order of the tokens.
+    pub(super) fn grammar(context: Option<(Mark, &'static str)>, problem: Mark, message: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { message: message.into(), context, problem, lexical: false, lineless: false, related: None })
+    }
+
+    /// With go-yaml's text but without its line.
+    pub(super) fn lineless(problem: Mark, message: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { message: message.into(), context: None, problem, lexical: false, lineless: true, related: None })
+    }
+
+    /// The error for a user; `line_base` is added to lines, see [`super::Tree`].
+    pub(super) fn into_error(self, src: &str, line_base: u32) -> ParseError {
+        let extra = u32::from(self.lexical);
+        let context_line = self.context.map_or(0, |(mark, _)| mark.line);
+        let line = if context_line != 0 { context_line } else { self.problem.line };
+        let go_line = (line != 0 && !self.lineless).then_some(line + extra);
+        let place = |pos: u32| position_at(src, floor_char_boundary(src, pos as usize), line_base);
+        let position = place(self.problem.pos);
+        let related = match (self.related, self.context) {
+            (Some((what, pos)), _) => Some((what, place(pos))),
+            (None, Some((mark, what))) if mark.pos != self.problem.pos => Some((what.to_string(), place(mark.pos))),
+            _ => None,
+        };
+        ParseError { message: self.message, position, related, go_line }
+    }
+}
+
+fn floor_char_boundary(src: &str, pos: usize) -> usize {
+    let mut at = pos.min(src.len());
+    while !src.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
