@@ -1,0 +1,117 @@
+//! Stopping a render from another thread.
+
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use crate::engine::EngineInner;
+
+/// Stops the renders that were started with it, at once and for good.
+///
+/// Clones are the same token. A function that is computing stops at its next loop head, normally within
+/// a fraction of a millisecond; work that has not begun does not begin.
+///
+/// A cancel is never lost: whoever runs a function first arms its deadline and then looks at the flag;
+/// whoever cancels first sets the flag and then moves the epoch. The engine's ticker stands behind both.
+///
+/// ```
+/// let token = portico_runtime::CancelToken::new();
+/// let other = token.clone();
+/// other.cancel();
+/// assert!(token.is_cancelled());
+/// ```
+#[derive(Clone, Default)]
+pub struct CancelToken {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    /// The engines on which something may be running under this token. Weak: a token that outlives its
+    /// renders keeps no engine alive.
+    engines: Mutex<Vec<Weak<EngineInner>>>,
+    /// Wakes [`CancelToken::wait_timeout`]; goes with `engines`.
+    wake: Condvar,
+}
+
+impl CancelToken {
+    /// A token that nobody has cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops everything that runs under this token. Doing so twice, or after the end, changes nothing.
+    pub fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let engines = self.engines();
+        for engine in engines.iter().filter_map(Weak::upgrade) {
+            engine.bump_epoch();
+        }
+        self.shared.wake.notify_all();
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the token is cancelled, at most this long. True when it is cancelled.
+    ///
+    /// For those who wait on something that no epoch reaches, such as a child process.
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        let engines = self.engines();
+        // A poisoned lock has a consistent list: nothing in this file panics while holding it.
+        drop(self.shared.wake.wait_timeout_while(engines, timeout, |_| !self.is_cancelled()));
+        self.is_cancelled()
+    }
+
+    /// From now on a cancel wakes the code that runs on this engine.
+    pub(crate) fn watch(&self, engine: &Arc<EngineInner>) {
+        let mut engines = self.engines();
+        engines.retain(|known| known.strong_count() > 0);
+        if !engines.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(engine))) {
+            engines.push(Arc::downgrade(engine));
+        }
+    }
+
+    fn engines(&self) -> MutexGuard<'_, Vec<Weak<EngineInner>>> {
+        self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CancelToken").field("cancelled", &self.is_cancelled()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_are_the_same_token() {
+        let token = CancelToken::new();
+        let clone = token.clone();
+        assert!(!clone.is_cancelled());
+        token.cancel();
+        token.cancel();
+        assert!(clone.is_cancelled());
+    }
+
+    #[test]
+    fn a_waiter_is_woken_by_the_cancel() {
+        let token = CancelToken::new();
+        let waiting = token.clone();
+        let waiter = std::thread::spawn(move || waiting.wait_timeout(Duration::from_secs(3600)));
+        token.cancel();
+        assert!(waiter.join().unwrap());
+    }
+
+    #[test]
+    fn waiting_ends_without_a_cancel_too() {
+        assert!(!CancelToken::new().wait_timeout(Duration::from_millis(1)));
+    }
+}

@@ -1,0 +1,276 @@
+//! What can go wrong between a module and its output, each with its own words.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A function's module can't be used. Found before anything of it runs.
+///
+/// Clones are cheap: everyone who waited for the same module gets the same error.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// The file can't be read.
+    #[error("can't read the module `{}`", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Arc<std::io::Error>,
+    },
+    /// A directory, pipe or device where a file was expected.
+    #[error("`{}` is not a regular file", .path.display())]
+    NotAFile {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// Larger than the engine accepts.
+    #[error("the module is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The bound, in bytes.
+        limit: u64,
+    },
+    /// The bytes are no wasm module at all.
+    #[error("not a WebAssembly module: {found}")]
+    NotWasm {
+        /// What they seem to be instead.
+        found: &'static str,
+    },
+    /// A component, where a core module is expected.
+    #[error(
+        "the module is a WebAssembly component; compile the function for WASI preview 1 instead, for example with the Rust target `wasm32-wasip1`"
+    )]
+    Component,
+    /// It starts like a module but is damaged or breaks a rule of WebAssembly.
+    #[error("the WebAssembly module is not valid: {0}")]
+    Invalid(String),
+    /// It uses a feature that functions do not get.
+    #[error("the module uses {feature}, which is not supported; {advice}")]
+    Unsupported {
+        /// The feature's name.
+        feature: &'static str,
+        /// How to build it without.
+        advice: &'static str,
+    },
+    /// It asks for more of something than any reasonable function: refused before compiling.
+    #[error("the module has {found} {what}, more than the limit of {limit}")]
+    Ceiling {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// The bound.
+        limit: u64,
+    },
+    /// It needs something that no host of WASI programs offers.
+    #[error("the module imports {imports}, which functions do not get; {advice}")]
+    MissingImport {
+        /// The unknown imports, as `module`.`name`, the first few.
+        imports: String,
+        /// What that tells about how it was built, and what to do.
+        advice: &'static str,
+    },
+    /// It imports or exports a known name with another signature.
+    #[error("the module does not fit WASI preview 1: {0}")]
+    Interface(String),
+    /// It is no program.
+    #[error("the module has no `_start` function to run; {advice}")]
+    NoStart {
+        /// What it seems to be, and what to do.
+        advice: &'static str,
+    },
+    /// It calls WASI but keeps its memory to itself.
+    #[error("the module does not export its memory as `memory`, as WASI programs must")]
+    NoMemory,
+    /// It is not compiled yet and this engine must not compile.
+    #[error("the module is not compiled, and compiling is switched off here")]
+    CompilingForbidden,
+    /// The compiler gave up on a valid module.
+    #[error("the module can't be compiled: {0}")]
+    Compile(String),
+    /// Embedded code that was made for another build of this program.
+    #[error("the embedded module does not fit this build or this processor: {0}")]
+    Embedded(String),
+}
+
+/// Which of the two deadlines passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deadline {
+    /// [`Limits::step_time`](crate::Limits::step_time).
+    Step,
+    /// [`Limits::render_time`](crate::Limits::render_time).
+    Render,
+}
+
+/// What a function did that WebAssembly does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TrapKind {
+    /// It gave up by itself, as a panic or an abort does.
+    Unreachable,
+    /// It called itself too deeply.
+    StackOverflow,
+    /// It reached outside its memory.
+    MemoryOutOfBounds,
+    /// It reached outside a table.
+    TableOutOfBounds,
+    /// It called through a pointer to nothing, or to a function of another signature.
+    BadIndirectCall,
+    /// It divided an integer by zero.
+    DivisionByZero,
+    /// The result of an integer operation does not fit.
+    IntegerOverflow,
+    /// It turned a float that is not a number, or too large, into an integer.
+    BadConversion,
+    /// Any other.
+    Other,
+}
+
+impl TrapKind {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Unreachable => "it aborted (`unreachable` executed)",
+            Self::StackOverflow => "it overflowed its call stack",
+            Self::MemoryOutOfBounds => "it accessed memory out of bounds",
+            Self::TableOutOfBounds => "it accessed a table out of bounds",
+            Self::BadIndirectCall => "it called an invalid function pointer",
+            Self::DivisionByZero => "it divided an integer by zero",
+            Self::IntegerOverflow => "an integer operation overflowed",
+            Self::BadConversion => "it converted an invalid float to an integer",
+            Self::Other => "it broke a rule of WebAssembly",
+        }
+    }
+}
+
+impl std::fmt::Display for TrapKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+/// Why a function did not run to an exit of its own.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunFailure {
+    /// It crashed.
+    #[error("the function crashed: {kind}{}", trace(.backtrace))]
+    Trap {
+        /// How.
+        kind: TrapKind,
+        /// Its innermost calls, innermost first. The names are the guest's own: unchecked text.
+        backtrace: Vec<String>,
+    },
+    /// It used up the render's fuel.
+    #[error("the function used up the fuel budget of {budget} instructions; it may be in an endless loop")]
+    OutOfFuel {
+        /// All fuel granted to the render so far.
+        budget: u64,
+    },
+    /// It took too long.
+    #[error("{}", deadline_words(*.which, *.limit))]
+    Deadline {
+        /// Which deadline.
+        which: Deadline,
+        /// How long it was.
+        limit: Duration,
+    },
+    /// Someone asked for the render to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// It ran out of memory: it was refused more, and crashed on that.
+    #[error("the function ran out of memory: the limit is {}", bytes(*.limit))]
+    Memory {
+        /// [`Limits::memory`](crate::Limits::memory).
+        limit: u64,
+    },
+    /// As `Memory`, for tables.
+    #[error("the function ran out of table space: the limit is {limit} elements")]
+    Table {
+        /// [`Limits::table_elements`](crate::Limits::table_elements).
+        limit: u64,
+    },
+    /// It wrote too much.
+    #[error("the function wrote more than {} to stdout", bytes(*.limit))]
+    StdoutTooLarge {
+        /// [`Limits::stdout`](crate::Limits::stdout).
+        limit: u64,
+    },
+    /// The system could not give it an instance.
+    #[error("the function can't be started: {0}")]
+    Start(String),
+}
+
+/// A function did not run to an exit of its own, and what it had done until then.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure}")]
+pub struct RunError {
+    /// Why it ended.
+    pub failure: RunFailure,
+    /// What it wrote to stderr, up to [`Limits::stderr`](crate::Limits::stderr). The guest's own text:
+    /// any bytes.
+    pub stderr: Vec<u8>,
+    /// Bytes of stderr that were not kept.
+    pub stderr_dropped: u64,
+    /// Instructions it used.
+    pub fuel_used: u64,
+    /// The most linear memory it held, in bytes.
+    pub peak_memory: u64,
+    /// How long it ran.
+    pub elapsed: Duration,
+}
+
+fn trace(frames: &[String]) -> String {
+    if frames.is_empty() { String::new() } else { format!(", in {}", frames.join(" < ")) }
+}
+
+fn deadline_words(which: Deadline, limit: Duration) -> String {
+    match which {
+        Deadline::Step => format!("the function did not end within {limit:?}"),
+        Deadline::Render => format!("the render did not end within {limit:?}"),
+    }
+}
+
+/// A byte count as people say it: exact in the largest unit that divides it.
+fn bytes(count: u64) -> String {
+    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        if count >= 1 << shift && count.is_multiple_of(1 << shift) {
+            return format!("{} {unit}", count >> shift);
+        }
+    }
+    format!("{count} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_counts_read_naturally() {
+        assert_eq!(bytes(1 << 30), "1 GiB");
+        assert_eq!(bytes(96 << 20), "96 MiB");
+        assert_eq!(bytes(1500), "1500 bytes");
+        assert_eq!(bytes(0), "0 bytes");
+    }
+
+    #[test]
+    fn a_crash_tells_where() {
+        let failure = RunFailure::Trap {
+            kind: TrapKind::DivisionByZero,
+            backtrace: vec!["set::scale".into(), "main".into()],
+        };
+        assert_eq!(
+            failure.to_string(),
+            "the function crashed: it divided an integer by zero, in set::scale < main"
+        );
+    }
+
+    #[test]
+    fn deadlines_say_whose_they_are() {
+        let step = RunFailure::Deadline { which: Deadline::Step, limit: Duration::from_secs(60) };
+        assert_eq!(step.to_string(), "the function did not end within 60s");
+        let render =
+            RunFailure::Deadline { which: Deadline::Render, limit: Duration::from_millis(1500) };
+        assert_eq!(render.to_string(), "the render did not end within 1.5s");
+    }
+}

@@ -1,0 +1,194 @@
+//! Function modules: where code comes from, and code that is ready to run.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::{InstancePre, ModuleExport};
+
+use crate::engine::{Compiler, Engine};
+use crate::error::ModuleError;
+use crate::module_cache::Key;
+use crate::native::PrecompiledCode;
+use crate::sandbox::State;
+use crate::{check, native};
+
+/// The SHA-256 of a wasm module.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Hashes the bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl std::fmt::Display for Digest {
+    /// 64 lower-case hexadecimal digits.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// A function: code, and the name it is called by.
+#[derive(Debug, Clone)]
+pub struct FunctionModule {
+    /// What the program sees as `argv[0]`. Several functions may share one module and tell themselves
+    /// apart by it.
+    pub name: String,
+    /// The code.
+    pub code: ModuleCode,
+}
+
+/// Where a function's code is.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ModuleCode {
+    /// A wasm module in memory.
+    Wasm(Arc<[u8]>),
+    /// A wasm module in a file, read anew at each load.
+    File(PathBuf),
+    /// A module that was compiled when this program was built.
+    Precompiled(PrecompiledCode),
+}
+
+/// A module that is compiled, checked and linked: ready to run any number of times, on any thread.
+/// Clones are the same module.
+#[derive(Clone)]
+pub struct Module {
+    pub(crate) inner: Arc<ModuleInner>,
+}
+
+pub(crate) struct ModuleInner {
+    pub(crate) pre: InstancePre<State>,
+    /// `_start`, looked up once.
+    pub(crate) start: ModuleExport,
+    /// The memory that WASI calls refer to. A program that makes no such calls need not have one.
+    pub(crate) memory: Option<ModuleExport>,
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Module").field("name", &self.inner.pre.module().name()).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Makes a function's code ready to run: once for each content, however many ask at the same time.
+    ///
+    /// Embedded code is only copied. A wasm module is hashed, and then taken from memory, mapped from
+    /// the compile cache, or checked, compiled and put there.
+    pub fn load(&self, function: &FunctionModule) -> Result<Module, ModuleError> {
+        let modules = &self.inner.modules;
+        match &function.code {
+            ModuleCode::Precompiled(code) => {
+                let bytes = code.bytes();
+                modules.get_or_load(Key::Embedded(bytes.as_ptr().addr(), bytes.len()), || {
+                    let module = code
+                        .load(&self.inner.wasmtime)
+                        .map_err(|error| ModuleError::Embedded(format!("{error:#}")))?;
+                    self.link(&module)
+                })
+            }
+            ModuleCode::Wasm(bytes) => {
+                self.check_size(bytes.len() as u64)?;
+                let digest = modules.digest_of(bytes);
+                modules.get_or_load(Key::Wasm(digest), || self.build(bytes, digest))
+            }
+            ModuleCode::File(path) => {
+                let bytes = self.read(path)?;
+                let digest = Digest::of(&bytes);
+                modules.get_or_load(Key::Wasm(digest), || self.build(&bytes, digest))
+            }
+        }
+    }
+
+    fn check_size(&self, size: u64) -> Result<(), ModuleError> {
+        let limit = self.inner.module_bytes;
+        if size > limit { Err(ModuleError::TooLarge { limit }) } else { Ok(()) }
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ModuleError> {
+        let read = || -> std::io::Result<Option<Vec<u8>>> {
+            // Looked at before it is opened: opening a pipe or a device could block or do something.
+            if !std::fs::metadata(path)?.is_file() {
+                return Ok(None);
+            }
+            let file = std::fs::File::open(path)?;
+            let size = file.metadata()?.len().min(self.inner.module_bytes);
+            let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+            file.take(self.inner.module_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        };
+        let bytes = read()
+            .map_err(|source| ModuleError::Read { path: path.into(), source: Arc::new(source) })?
+            .ok_or_else(|| ModuleError::NotAFile { path: path.into() })?;
+        self.check_size(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+
+    /// From wasm to a linked module, through the compile cache.
+    fn build(&self, wasm: &[u8], digest: Digest) -> Result<Module, ModuleError> {
+        let inner = &self.inner;
+        if let Some(file) = inner.disk.as_ref().and_then(|cache| cache.get(digest)) {
+            match native::map(&inner.wasmtime, file) {
+                Ok(module) => return self.link(&module),
+                // Made by another build under the same name, at worst: compiled anew below.
+                Err(error) => tracing::debug!("compiled module {digest} is of no use: {error:#}"),
+            }
+        }
+        check::structure(wasm)?;
+        if inner.compiler == Compiler::Forbidden {
+            return Err(ModuleError::CompilingForbidden);
+        }
+        tracing::debug!("compiling module {digest}, {} bytes", wasm.len());
+        let module = wasmtime::Module::from_binary(&inner.wasmtime, wasm).map_err(|error| compile_error(&error))?;
+        if let Some(cache) = &inner.disk {
+            match module.serialize() {
+                Ok(code) => cache.put(digest, &code),
+                Err(error) => tracing::debug!("can't keep module {digest}: {error:#}"),
+            }
+        }
+        self.link(&module)
+    }
+
+    fn link(&self, module: &wasmtime::Module) -> Result<Module, ModuleError> {
+        let pre = self
+            .inner
+            .linker
+            .instantiate_pre(module)
+            .map_err(|error| ModuleError::Interface(format!("{error:#}")))?;
+        let start = module
+            .get_export_index("_start")
+            .ok_or(ModuleError::NoStart { advice: check::NO_START_ADVICE })?;
+        let memory = module.get_export_index("memory");
+        Ok(Module { inner: Arc::new(ModuleInner { pre, start, memory }) })
+    }
+}
+
+/// Compiles a module for the oldest processor that the architecture's programs support, to be embedded
+/// in a program as [`PrecompiledCode`]. The module goes through the same checks as at run time.
+pub fn precompile(wasm: &[u8]) -> Result<Vec<u8>, ModuleError> {
+    check::structure(wasm)?;
+    let mut config = crate::engine::base_config();
+    native::baseline(&mut config)
+        .and_then(|()| wasmtime::Engine::new(&config))
+        .map_err(|error| ModuleError::Compile(format!("{error:#}")))?
+        .precompile_module(wasm)
+        .map_err(|error| compile_error(&error))
+}
+
+fn compile_error(error: &wasmtime::Error) -> ModuleError {
+    match error.downcast_ref::<wasmparser::BinaryReaderError>() {
+        Some(invalid) => ModuleError::Invalid(invalid.to_string()),
+        None => ModuleError::Compile(format!("{error:#}")),
+    }
+}

@@ -1,0 +1,340 @@
+//! The sandbox: everything that the functions of one render run in.
+
+mod slots;
+mod state;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
+
+pub(crate) use self::slots::Slots;
+use self::slots::Permits;
+use self::state::{Clock, Limiter};
+pub(crate) use self::state::{State, Stop};
+use crate::cancel::CancelToken;
+use crate::engine::Engine;
+use crate::error::{Deadline, RunError, RunFailure, TrapKind};
+use crate::limits::Limits;
+use crate::module::Module;
+use crate::wasi::Context;
+
+/// Calls shown of a crash.
+const BACKTRACE_FRAMES: usize = 5;
+
+/// Bytes shown of a function's name in a crash; C++ has longer ones.
+const FRAME_NAME_BYTES: usize = 120;
+
+/// One call of a function.
+#[derive(Debug, Clone, Default)]
+pub struct Invocation {
+    /// `argv[0]`: the name of a [`FunctionModule`](crate::FunctionModule).
+    pub name: String,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// Environment variables: none unless someone granted them.
+    pub env: Vec<(String, String)>,
+    /// What the function reads from stdin.
+    pub stdin: Vec<u8>,
+}
+
+/// What a function that ran to an exit of its own left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOutput {
+    /// Its exit code, any number; 0 is success.
+    pub exit_code: i32,
+    /// What it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// What it wrote to stderr, up to [`Limits::stderr`]. The guest's own text: any bytes.
+    pub stderr: Vec<u8>,
+    /// Bytes of stderr that were not kept.
+    pub stderr_dropped: u64,
+    /// Instructions it used: the same for the same input.
+    pub fuel_used: u64,
+    /// The most linear memory it held, in bytes.
+    pub peak_memory: u64,
+    /// Whether it was refused memory beyond [`Limits::memory`]. With an exit code other than 0 this is
+    /// probably the reason.
+    pub memory_refused: bool,
+    /// How long it ran.
+    pub elapsed: Duration,
+}
+
+/// One render: a Store in which its functions run one after the other, each in a fresh instance with a
+/// world of its own, under one fuel budget, one deadline and one cancel token.
+///
+/// A fresh Store with what is left of the budget takes over when finished functions hold too much
+/// memory ([`Limits::retained_memory`]), when others wait for a pooled engine's slots, and after a
+/// function that did not end by itself.
+pub struct Sandbox {
+    engine: Engine,
+    limits: Limits,
+    cancel: CancelToken,
+    /// Dropped and made anew as the type's comment says.
+    store: Option<LiveStore>,
+    stores_created: u64,
+    /// Fuel that is left, and all that was granted so far.
+    fuel: u64,
+    fuel_granted: u64,
+    clock: Clock,
+}
+
+/// Fields drop in this order: the Store gives its instances back before the permits for them go.
+struct LiveStore {
+    store: Store<State>,
+    instances: u32,
+    permits: Option<Permits>,
+}
+
+impl Sandbox {
+    /// Makes a sandbox; the render's time runs from now on.
+    pub fn new(engine: &Engine, limits: Limits, cancel: CancelToken) -> Self {
+        cancel.watch(&engine.inner);
+        Self {
+            engine: engine.clone(),
+            cancel,
+            store: None,
+            stores_created: 0,
+            fuel: limits.fuel,
+            fuel_granted: limits.fuel,
+            clock: Clock::new(&limits),
+            limits,
+        }
+    }
+
+    /// Stores made so far.
+    pub fn stores_created(&self) -> u64 {
+        self.stores_created
+    }
+
+    /// Fuel that is left to the render.
+    pub fn fuel_left(&self) -> u64 {
+        self.fuel
+    }
+
+    /// The token that stops this render.
+    pub fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// The limits it was made with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Runs a function from start to exit on this thread, which needs 2 MiB of stack.
+    ///
+    /// Any exit code is an output; an error is an end that the function did not choose.
+    pub fn run(&mut self, module: &Module, call: Invocation) -> Result<RunOutput, RunError> {
+        let started = Instant::now();
+        let granted = self.limits.fuel_per_input_byte.saturating_mul(call.stdin.len() as u64);
+        self.fuel = self.fuel.saturating_add(granted);
+        self.fuel_granted = self.fuel_granted.saturating_add(granted);
+
+        let mut live = match self.take_store() {
+            Ok(live) => live,
+            Err(failure) => return Err(not_started(failure, started)),
+        };
+        live.instances += 1;
+        // Not before: waiting for a slot is not the function's doing.
+        self.clock.start_step(Instant::now(), &self.limits);
+        let store = &mut live.store;
+        let state = store.data_mut();
+        state.wasi = Context::new(call, &self.limits);
+        state.memory = None;
+        state.limiter.start_step();
+        state.clock = self.clock;
+
+        // First the deadline, then the look at the flag: a cancel that comes between the two moves the
+        // epoch past the deadline, one that came before is seen here. `execute` looks after arming.
+        let result = store.set_fuel(self.fuel).and_then(|()| execute(store, module));
+
+        let fuel_left = store.get_fuel().unwrap_or(0).min(self.fuel);
+        let fuel_used = self.fuel - fuel_left;
+        self.fuel = fuel_left;
+        let state = store.data_mut();
+        self.clock = state.clock;
+        let peak_memory = state.limiter.memory_of_step();
+        let memory_refused = state.limiter.memory_refused();
+        let table_refused = state.limiter.table_refused();
+        let (stdout, stderr) = state.wasi.take_output();
+
+        let failure = match result {
+            Ok(()) => Ok(0),
+            Err(error) => match error.downcast_ref::<Stop>() {
+                Some(Stop::Exit(code)) => Ok(*code),
+                Some(stop) => Err(self.stopped(*stop)),
+                None => Err(self.failed(&error, memory_refused, table_refused)),
+            },
+        };
+        match failure {
+            Ok(exit_code) => {
+                self.store = Some(live);
+                Ok(RunOutput {
+                    exit_code,
+                    stdout,
+                    stderr: stderr.kept,
+                    stderr_dropped: stderr.dropped,
+                    fuel_used,
+                    peak_memory,
+                    memory_refused,
+                    elapsed: started.elapsed(),
+                })
+            }
+            // The Store goes with everything in it.
+            Err(failure) => Err(RunError {
+                failure,
+                stderr: stderr.kept,
+                stderr_dropped: stderr.dropped,
+                fuel_used,
+                peak_memory,
+                elapsed: started.elapsed(),
+            }),
+        }
+    }
+
+    /// The Store for the next run, with room for one more instance.
+    fn take_store(&mut self) -> Result<LiveStore, RunFailure> {
+        let slots = self.engine.inner.slots.as_ref();
+        let wanted = slots.is_some_and(|slots| slots.wanted());
+        let usable = self.store.take().filter(|live| {
+            !wanted
+                && live.instances < self.engine.inner.store_instances
+                && live.store.data().limiter.memory_held() <= self.limits.retained_memory
+        });
+        if let Some(mut live) = usable
+            && live.permits.as_mut().is_none_or(Permits::try_take)
+        {
+            return Ok(live);
+        }
+        // The old Store is gone by now, so nothing is held while waiting.
+        let permits = slots
+            .map(|slots| {
+                let mut permits = Permits::none(slots);
+                permits.take(&self.cancel, self.clock.render_left()).map(|()| permits)
+            })
+            .transpose()
+            .map_err(|stop| self.stopped(stop))?;
+        let store = self.new_store().map_err(|error| RunFailure::Start(format!("{error:#}")))?;
+        self.stores_created += 1;
+        Ok(LiveStore { store, instances: 0, permits })
+    }
+
+    fn new_store(&self) -> wasmtime::Result<Store<State>> {
+        let state = State {
+            wasi: Context::default(),
+            memory: None,
+            limiter: Limiter::new(&self.limits),
+            clock: self.clock,
+            cancel: self.cancel.clone(),
+        };
+        let mut store = Store::try_new(&self.engine.inner.wasmtime, state)?;
+        store.limiter(|state| &mut state.limiter);
+        store.epoch_deadline_callback(|store| {
+            store.data().check()?;
+            Ok(UpdateDeadline::Continue(1))
+        });
+        Ok(store)
+    }
+
+    fn stopped(&self, stop: Stop) -> RunFailure {
+        match stop {
+            Stop::Exit(code) => RunFailure::Start(format!("exited with code {code}")),
+            Stop::Cancelled => RunFailure::Cancelled,
+            Stop::Deadline(which) => {
+                let limit = match which {
+                    Deadline::Step => self.limits.step_time,
+                    Deadline::Render => self.limits.render_time,
+                };
+                RunFailure::Deadline { which, limit }
+            }
+            Stop::OutOfFuel => RunFailure::OutOfFuel { budget: self.fuel_granted },
+            Stop::StdoutFull => RunFailure::StdoutTooLarge { limit: self.limits.stdout },
+        }
+    }
+
+    /// What wasmtime reports. A crash after a refusal is what that refusal led to.
+    fn failed(&self, error: &wasmtime::Error, memory_refused: bool, table_refused: bool) -> RunFailure {
+        let trap = error.downcast_ref::<Trap>();
+        if trap == Some(&Trap::OutOfFuel) {
+            return self.stopped(Stop::OutOfFuel);
+        }
+        if memory_refused {
+            return RunFailure::Memory { limit: self.limits.memory };
+        }
+        if table_refused {
+            return RunFailure::Table { limit: self.limits.table_elements };
+        }
+        match trap {
+            Some(trap) => RunFailure::Trap { kind: kind(*trap), backtrace: backtrace(error) },
+            None => RunFailure::Start(format!("{error:#}")),
+        }
+    }
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox")
+            .field("fuel_left", &self.fuel)
+            .field("stores_created", &self.stores_created)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Arms the deadline and runs: the module's start function and then `_start`, both under all limits.
+fn execute(store: &mut Store<State>, module: &Module) -> wasmtime::Result<()> {
+    store.set_epoch_deadline(1);
+    store.data().check()?;
+    let module = &module.inner;
+    let instance = module.pre.instantiate(&mut *store)?;
+    let memory =
+        module.memory.and_then(|export| instance.get_module_export(&mut *store, &export)?.into_memory());
+    store.data_mut().memory = memory;
+    let start = instance
+        .get_module_export(&mut *store, &module.start)
+        .and_then(wasmtime::Extern::into_func)
+        .ok_or_else(|| wasmtime::Error::msg("`_start` is not a function"))?;
+    start.typed::<(), ()>(&mut *store)?.call(&mut *store, ())
+}
+
+fn not_started(failure: RunFailure, started: Instant) -> RunError {
+    RunError {
+        failure,
+        stderr: Vec::new(),
+        stderr_dropped: 0,
+        fuel_used: 0,
+        peak_memory: 0,
+        elapsed: started.elapsed(),
+    }
+}
+
+fn kind(trap: Trap) -> TrapKind {
+    match trap {
+        Trap::UnreachableCodeReached => TrapKind::Unreachable,
+        Trap::StackOverflow => TrapKind::StackOverflow,
+        Trap::MemoryOutOfBounds | Trap::HeapMisaligned => TrapKind::MemoryOutOfBounds,
+        Trap::TableOutOfBounds => TrapKind::TableOutOfBounds,
+        Trap::IndirectCallToNull | Trap::BadSignature => TrapKind::BadIndirectCall,
+        Trap::IntegerDivisionByZero => TrapKind::DivisionByZero,
+        Trap::IntegerOverflow => TrapKind::IntegerOverflow,
+        Trap::BadConversionToInteger => TrapKind::BadConversion,
+        _ => TrapKind::Other,
+    }
+}
+
+/// The innermost named calls. Names come from the module: cut, and without control characters.
+fn backtrace(error: &wasmtime::Error) -> Vec<String> {
+    let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
+    let named = trace.frames().iter().filter_map(|frame| frame.func_name());
+    named
+        .take(BACKTRACE_FRAMES)
+        .map(|name| {
+            let readable = rustc_demangle::try_demangle(name)
+                .map_or_else(|_| name.to_owned(), |name| format!("{name:#}"));
+            let mut short: String = readable.chars().filter(|c| !c.is_control()).collect();
+            short.truncate(short.floor_char_boundary(FRAME_NAME_BYTES));
+            short
+        })
+        .collect()
+}
+
