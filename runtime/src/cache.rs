@@ -161,7 +161,7 @@ impl DiskCache {
         let result = written();
         if result.is_err() {
             // It may not even exist; the failure that matters is the one above.
-            drop(rustix::fs::unlinkat(&self.dir, &temporary, AtFlags::empty()));
+            let _ = rustix::fs::unlinkat(&self.dir, &temporary, AtFlags::empty());
         }
         result
     }
@@ -179,7 +179,7 @@ impl DiskCache {
             let Ok(stat) = rustix::fs::statat(&self.dir, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let bytes = name.to_bytes();
             if bytes.ends_with(b".tmp") && age(stat.st_mtime) > STALE_TEMPORARY {
-                drop(rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty()));
+                let _ = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
             } else if bytes.ends_with(b".cwasm") && bytes != keep.as_bytes() {
                 files.push((stat.st_mtime, u64::try_from(stat.st_size).unwrap_or(0), name));
             }
@@ -191,7 +191,7 @@ impl DiskCache {
                 break;
             }
             // Whoever has it mapped keeps it; only the name goes.
-            drop(rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty()));
+            let _ = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
             total -= size;
         }
         Ok(())
@@ -264,5 +264,3 @@ impl Hasher for Fnv {
     }
 }
 
-#[cfg(test)]
-mod tests;

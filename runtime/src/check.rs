@@ -222,5 +222,3 @@ fn function(body: &FunctionBody<'_>) -> Result<(), ModuleError> {
     ceiling("variables times loops in one function", locals.saturating_mul(loops), LOCALS_BY_LOOPS)
 }
 
-#[cfg(test)]
-mod tests;

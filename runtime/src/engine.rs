@@ -227,8 +227,7 @@ pub(crate) fn base_config() -> Config {
         .wasm_memory64(false)
         .wasm_multi_memory(false)
         .wasm_relaxed_simd(false)
-        .wasm_tail_call(false)
-        .wasm_function_references(false);
+        .wasm_tail_call(false);
     config
 }
 

@@ -3,7 +3,6 @@
 mod slots;
 mod state;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
