@@ -3,13 +3,19 @@
 //! Reading: [`SourceFile`] splits a file into documents, [`Tree::parse`] reads one. The scanner (`scan`, `scalars`,
 //! `block_scalars`, `names`, `comments`) makes tokens of bytes, the parser (`parse`) puts them into the arena; both
 //! follow libyaml's grammar and go-yaml's attachment of comments, since kpt does. What a value is: `resolve`, `equal`.
+//!
+//! Writing: [`emit`] and [`emit_document`] write kpt style, [`emit_json`] what kpt writes into `.json` files.
 mod block_scalars;
 mod chars;
 mod comments;
 mod documents;
+mod emit;
+mod emit_comments;
+mod emit_scalar;
 mod encoding;
 mod equal;
 mod error;
+mod json;
 mod keys;
 mod names;
 mod numbers;
@@ -22,9 +28,13 @@ mod token;
 mod tree;
 
 pub use documents::{Document, Piece, SourceFile};
+pub use emit::{EmitOptions, emit, emit_document};
+pub(crate) use emit::{Place, emit_children, emit_inline, emit_value};
 pub use encoding::Encoding;
 pub use equal::value_eq;
 pub use error::ParseError;
+pub use json::emit_json;
+pub(crate) use json::emit_json_inline;
 pub use parse::ParseLimits;
 pub use resolve::{ScalarType, plain_is_ambiguous, plain_type};
 pub use seq_style::SeqStyle;

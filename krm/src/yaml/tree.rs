@@ -150,6 +150,26 @@ impl Tree {
         }
     }
 
+    /// False for a tree that was made without any node.
+    pub fn has_root(&self) -> bool {
+        self.root != NONE
+    }
+
+    /// Nodes that were ever made, removed ones included.
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// True when neither the document nor a node has a comment.
+    pub fn is_without_comments(&self) -> bool {
+        self.comments.is_empty() && self.document.is_empty()
+    }
+
+    /// The comments of the document and of all nodes, removed nodes included.
+    pub(crate) fn all_comments(&self) -> impl Iterator<Item = &Comments> {
+        std::iter::once(&self.document).chain(self.comments.values().map(|c| &**c))
+    }
+
     /// The root node.
     pub fn root(&self) -> NodeId {
         NodeId(self.root)
@@ -334,6 +354,12 @@ impl Tree {
         let node = self.node(id);
         let first = if matches!(node.kind, Kind::Mapping | Kind::Sequence) { node.a } else { NONE };
         Children { tree: self, next: first }
+    }
+
+    /// The node behind this one in the same collection.
+    pub(crate) fn next_sibling(&self, id: NodeId) -> Option<NodeId> {
+        let next = self.node(id).next;
+        (next != NONE).then_some(NodeId(next))
     }
 
     /// The elements of a sequence (nothing for other nodes).

@@ -1,0 +1,238 @@
+//! What a function's output takes over from its input: comments that it dropped and the order of keys.
+//!
+//! Rules of kyaml's `CopyComments` and `SyncOrder`, with one difference: elements of lists are matched by their
+//! associative key or value (see [`crate::associative`]), never by position alone, so that a comment stays with its
+//! element when a function inserts, removes or reorders.
+
+use std::collections::HashMap;
+
+use crate::associative::{Values, match_elements, match_entries};
+use crate::yaml::{Comments, Kind, NodeId, Style, Tree};
+
+/// Nesting below which nothing is taken over. The parser's own limit is lower.
+const DEPTH: usize = 1000;
+
+/// Copies comments from the input to places of the output that have none: above, behind and below a node separately.
+/// A comment that the output has at another place is not copied again. Comments of the input document itself become
+/// those of the output's root.
+pub fn copy_comments(from: &Tree, to: &mut Tree) {
+    if let Some(plan) = Plan::make(from, to, false) {
+        plan.apply(to);
+    }
+}
+
+/// [`copy_comments`] as kpt does it: folded scalars (`>`) of the output that have a counterpart become double-quoted.
+/// For kpt style only.
+pub fn copy_comments_as_kpt(from: &Tree, to: &mut Tree) {
+    if let Some(plan) = Plan::make(from, to, true) {
+        plan.apply(to);
+    }
+}
+
+/// Puts the keys of the output's mappings in the order of the input; keys that are new follow in the order of the
+/// output.
+pub fn sync_order(from: &Tree, to: &mut Tree) {
+    if !from.has_root() || !to.has_root() {
+        return;
+    }
+    let mut orders = Vec::new();
+    collect_orders(from, to, &mut orders);
+    for (map, children) in orders {
+        to.set_children(map, &children);
+    }
+    lift_head_comments(to);
+}
+
+/// Which comments go where.
+struct Plan {
+    comments: Vec<(NodeId, Comments)>,
+    folded: Vec<NodeId>,
+}
+
+struct Planner<'t> {
+    from: Values<'t>,
+    to: Values<'t>,
+    plan: Plan,
+    /// How often each line of a comment is in the input and not (yet) in the output.
+    missing: HashMap<&'t str, i64>,
+    quote_folded: bool,
+}
+
+impl Plan {
+    fn make(from: &Tree, to: &Tree, quote_folded: bool) -> Option<Plan> {
+        if !from.has_root() || !to.has_root() || (from.is_without_comments() && !quote_folded) {
+            return None;
+        }
+        let mut planner = Planner {
+            from: Values::new(from),
+            to: Values::new(to),
+            plan: Plan { comments: Vec::new(), folded: Vec::new() },
+            missing: missing_lines(from, to),
+            quote_folded,
+        };
+        planner.copy(to.root(), from.document_comments());
+        planner.walk(from.root(), to.root());
+        Some(planner.plan)
+    }
+
+    fn apply(self, to: &mut Tree) {
+        for (id, comments) in self.comments {
+            to.edit_comments(id, |own| {
+                own.head = own.head.take().or(comments.head);
+                own.line = own.line.take().or(comments.line);
+                own.foot = own.foot.take().or(comments.foot);
+            });
+        }
+        for id in self.folded {
+            to.set_style(id, Style::DoubleQuoted);
+        }
+    }
+}
+
+fn missing_lines<'t>(from: &'t Tree, to: &'t Tree) -> HashMap<&'t str, i64> {
+    let mut missing = HashMap::new();
+    for (tree, sign) in [(from, 1), (to, -1)] {
+        for comments in tree.all_comments() {
+            for line in lines_of(comments) {
+                *missing.entry(line).or_insert(0) += sign;
+            }
+        }
+    }
+    missing
+}
+
+fn lines_of(comments: &Comments) -> impl Iterator<Item = &str> {
+    [&comments.head, &comments.line, &comments.foot]
+        .into_iter()
+        .flatten()
+        .flat_map(|text| text.lines())
+        .filter(|line| !line.trim().is_empty())
+}
+
+impl<'t> Planner<'t> {
+    /// Plans the comments of one node; a place that is taken, or a text that the output has elsewhere, is left out.
+    fn copy(&mut self, id: NodeId, comments: &'t Comments) {
+        let own = self.to.tree.comments(id);
+        let mut take = |text: &'t Option<Box<str>>, taken: bool| {
+            let text = text.as_deref().filter(|t| !taken && !t.is_empty())?;
+            let lines = || text.lines().filter(|line| !line.trim().is_empty());
+            if !lines().any(|line| self.missing.get(line).is_some_and(|n| *n > 0)) {
+                return None;
+            }
+            for line in lines() {
+                *self.missing.entry(line).or_insert(0) -= 1;
+            }
+            Some(Box::from(text))
+        };
+        let copied = Comments {
+            head: take(&comments.head, own.is_some_and(|c| c.head.is_some())),
+            line: take(&comments.line, own.is_some_and(|c| c.line.is_some())),
+            foot: take(&comments.foot, own.is_some_and(|c| c.foot.is_some())),
+        };
+        if !copied.is_empty() {
+            self.plan.comments.push((id, copied));
+        }
+    }
+
+    fn walk(&mut self, from: NodeId, to: NodeId) {
+        let mut stack = vec![(from, to, 0)];
+        while let Some((old, new, depth)) = stack.pop() {
+            let (from, to) = (self.from.tree, self.to.tree);
+            if let Some(comments) = from.comments(old) {
+                self.copy(new, comments);
+            }
+            if self.quote_folded && to.style(new) == Style::Folded {
+                self.plan.folded.push(new);
+            }
+            if depth == DEPTH {
+                continue;
+            }
+            let first = stack.len();
+            match (from.kind(old), to.kind(new)) {
+                (Kind::Mapping, Kind::Mapping) => {
+                    for [old_key, old_value, new_key, new_value] in match_entries(from, old, to, new) {
+                        stack.push((old_key, new_key, depth + 1));
+                        stack.push((old_value, new_value, depth + 1));
+                    }
+                    if self.quote_folded {
+                        // Fields that are new in a mapping that is not are visited too.
+                        self.plan.folded.extend(to.entries(new).map(|(_, v)| v).filter(|v| to.style(*v) == Style::Folded));
+                    }
+                }
+                (Kind::Sequence, Kind::Sequence) => {
+                    let olds: Vec<NodeId> = from.elements(old).collect();
+                    let pairs = match_elements(&self.from, old, &self.to, new);
+                    for (new, at) in to.elements(new).zip(pairs) {
+                        if let Some(at) = at {
+                            stack.push((olds[at], new, depth + 1));
+                        }
+                    }
+                }
+                _ => {}
+            }
+            // In document order: the first of equal comments goes to the first place.
+            stack[first..].reverse();
+        }
+    }
+}
+
+/// Mappings whose keys stand in another order than in the input, with the children in their new order.
+fn collect_orders(from: &Tree, to: &Tree, orders: &mut Vec<(NodeId, Vec<NodeId>)>) {
+    let (from, to) = (Values::new(from), Values::new(to));
+    let mut stack = vec![(from.tree.root(), to.tree.root(), 0)];
+    while let Some((old, new, depth)) = stack.pop() {
+        if depth == DEPTH {
+            continue;
+        }
+        match (from.tree.kind(old), to.tree.kind(new)) {
+            (Kind::Mapping, Kind::Mapping) => {
+                let pairs = match_entries(from.tree, old, to.tree, new);
+                let in_order = to.tree.entries(new).zip(&pairs).all(|((key, _), pair)| key == pair[2]);
+                if !in_order {
+                    let known: std::collections::HashSet<NodeId> = pairs.iter().map(|pair| pair[2]).collect();
+                    let common = pairs.iter().flat_map(|pair| [pair[2], pair[3]]);
+                    let added = to.tree.entries(new).filter(|(key, _)| !known.contains(key)).flat_map(|(k, v)| [k, v]);
+                    orders.push((new, common.chain(added).collect()));
+                }
+                stack.extend(pairs.iter().map(|pair| (pair[1], pair[3], depth + 1)));
+            }
+            (Kind::Sequence, Kind::Sequence) => {
+                let olds: Vec<NodeId> = from.tree.elements(old).collect();
+                let pairs = match_elements(&from, old, &to, new);
+                stack.extend(
+                    to.tree.elements(new).zip(pairs).filter_map(|(new, at)| Some((olds[at?], new, depth + 1))),
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A comment behind the dash of an element goes above the element, as kpt does for lists that stand directly in
+/// mappings.
+fn lift_head_comments(tree: &mut Tree) {
+    let mut stack = vec![tree.root()];
+    let mut lifts = Vec::new();
+    while let Some(id) = stack.pop() {
+        match tree.kind(id) {
+            Kind::Mapping => stack.extend(tree.children(id)),
+            Kind::Sequence => {
+                for element in tree.elements(id) {
+                    let Some(first) = tree.children(element).next().filter(|c| tree.is_scalar(*c)) else { continue };
+                    if let Some(inner) = tree.head_comment(first) {
+                        let text = match tree.head_comment(element) {
+                            Some(own) => format!("{own}\n{inner}"),
+                            None => inner.to_owned(),
+                        };
+                        lifts.push((element, first, text));
+                    }
+                }
+            }
+            Kind::Scalar | Kind::Alias => {}
+        }
+    }
+    for (element, first, text) in lifts {
+        tree.set_head_comment(element, Some(&text));
+        tree.set_head_comment(first, None);
+    }
+}

@@ -1,0 +1,187 @@
+//! Preserve style: a file after a render, of which only what a function changed differs.
+//!
+//! Documents without a change keep their bytes. In a document that did change, its nodes are compared with what they
+//! are to become, and only those that differ are written anew, in the place and indentation of the old text; everything
+//! around them stays: blank lines, quotes, comments, line ends. Elements of lists are matched by associative key or
+//! value. The new text of each document is read again and must hold the wanted value; where it does not, or where the
+//! shape of the text allows no edit in place, the document is written in kpt style.
+
+mod expand;
+mod flow;
+mod layout;
+mod plan;
+mod text;
+
+use crate::yaml::{EmitOptions, ParseLimits, SeqStyle, SourceFile, Tree, emit_document, value_eq};
+use layout::Layout;
+use plan::Planner;
+
+/// A document of the file after the pipeline.
+#[derive(Clone, Copy, Debug)]
+pub enum Edited<'t> {
+    /// The document at this position of the file, as it was.
+    Unchanged(usize),
+    /// The document at this position of the file, with what it is to hold.
+    Changed(usize, &'t Tree),
+    /// A document that the file did not have.
+    New(&'t Tree),
+}
+
+/// The bytes of the file that holds these documents, in this order.
+///
+/// Documents that are not named are removed. Comment-only and empty documents stay where they are, before the document
+/// that followed them. Positions outside of the file are ignored.
+pub fn splice(file: &SourceFile, documents: &[Edited<'_>]) -> Vec<u8> {
+    let mut out = Output::new(file);
+    let position = |edited: &Edited<'_>| match edited {
+        Edited::Unchanged(at) | Edited::Changed(at, _) => (*at < file.documents().len()).then_some(*at),
+        Edited::New(_) => None,
+    };
+    let ordered = documents.iter().filter_map(position).is_sorted_by(|a, b| a < b);
+    // The pieces in front of which no document stands any more go last.
+    let mut piece = 0;
+    let pieces = file.pieces();
+    for edited in documents {
+        let at = position(edited);
+        if let Some(at) = at
+            && ordered
+        {
+            while let Some(next) = pieces.get(piece).filter(|p| p.document != Some(at)) {
+                if next.document.is_none() {
+                    out.piece(piece);
+                }
+                piece += 1;
+            }
+        }
+        let of = at.and_then(|at| pieces.iter().position(|p| p.document == Some(at)));
+        match (edited, of) {
+            (Edited::Unchanged(_), Some(of)) => out.piece(of),
+            (Edited::Changed(at, tree), Some(of)) => match changed_text(file, *at, tree) {
+                Some(text) => out.text(&text, Some(of)),
+                None => out.piece(of),
+            },
+            (Edited::Changed(_, tree) | Edited::New(tree), None) | (Edited::New(tree), Some(_)) => {
+                let mut text = String::new();
+                emit_document(tree, &EmitOptions { sequences: SeqStyle::Compact }, &mut text);
+                out.text(&text, None);
+            }
+            (Edited::Unchanged(_), None) => {}
+        }
+        if let Some(of) = of {
+            piece = piece.max(of + 1);
+        }
+    }
+    let rest = if ordered { piece } else { 0 };
+    for (n, piece) in pieces.iter().enumerate().skip(rest) {
+        if piece.document.is_none() {
+            out.piece(n);
+        }
+    }
+    out.bytes
+}
+
+/// The new text of a document; `None` when it stays as it is.
+fn changed_text(file: &SourceFile, at: usize, edited: &Tree) -> Option<String> {
+    let document = &file.documents()[at];
+    if !edited.has_root() {
+        return None;
+    }
+    let old = &document.tree;
+    let restored = with_empty_annotations(old, edited);
+    let edited = restored.as_ref().unwrap_or(edited);
+    let options = EmitOptions { sequences: document.seq_style };
+    let whole = || {
+        let mut text = String::new();
+        emit_document(edited, &options, &mut text);
+        text
+    };
+    if expand::aliases(old) != expand::aliases(edited) {
+        // The function read through the aliases: the same value needs no change, another one has no aliases any more.
+        let same = expand::expanded(old).is_some_and(|old| value_eq(&old, old.root(), edited, edited.root()));
+        return (!same).then(whole);
+    }
+    let layout = Layout { tree: old, text: file.text(), start: document.span.start, end: document.span.end };
+    let mut planner = Planner::new(layout, edited, options);
+    if planner.document().is_err() {
+        return Some(whole());
+    }
+    if planner.edits.is_empty() {
+        return (!planner.is_equal(old.root(), edited.root())).then(whole);
+    }
+    let spliced = planner.edits.apply(file.text(), document.span.clone());
+    let holds = |text: &String| {
+        // The old document was read within the limits; the new one may be larger by what a function added.
+        let limits = ParseLimits { depth: u32::MAX / 2, bytes: usize::MAX };
+        let parsed = Tree::parse(text.as_str(), &limits);
+        matches!(parsed, Ok(Some(tree)) if value_eq(&tree, tree.root(), edited, edited.root()))
+    };
+    Some(spliced.filter(holds).unwrap_or_else(whole))
+}
+
+/// Annotations that were empty and that the pipeline took away with its own come back.
+fn with_empty_annotations(old: &Tree, edited: &Tree) -> Option<Tree> {
+    let metadata = old.get(old.root(), "metadata")?;
+    let (_, empty) = old.entry(metadata, "annotations").filter(|(_, v)| old.is_null(*v) || old.is_empty(*v) && !old.is_scalar(*v))?;
+    let new_metadata = edited.get(edited.root(), "metadata").filter(|m| edited.is_mapping(*m))?;
+    if edited.get(new_metadata, "annotations").is_some() {
+        return None;
+    }
+    let mut copy = edited.clone();
+    let value = copy.copy_from(old, empty);
+    copy.set(new_metadata, "annotations", value);
+    Some(copy)
+}
+
+/// The file being written.
+struct Output<'f> {
+    file: &'f SourceFile,
+    bytes: Vec<u8>,
+    /// The piece that was written last, when its text follows directly in the file.
+    last: Option<usize>,
+    /// Something was written.
+    any: bool,
+    ends_line: bool,
+}
+
+impl<'f> Output<'f> {
+    fn new(file: &'f SourceFile) -> Self {
+        let bytes = file.encoding().byte_order_mark().to_vec();
+        Output { file, bytes, last: None, any: false, ends_line: true }
+    }
+
+    /// The separator before a piece: the one of the file where both neighbours stay, else a bare one.
+    fn separate(&mut self, piece: Option<usize>) {
+        if !self.any {
+            self.any = true;
+            return;
+        }
+        let file = self.file;
+        let pieces = file.pieces();
+        let own = piece.and_then(|at| {
+            let previous = at.checked_sub(1)?;
+            Some(pieces[previous].span.end..pieces[at].span.start)
+        });
+        if !self.ends_line {
+            self.bytes.extend_from_slice(&file.encoding().encode("\n"));
+        }
+        match own {
+            Some(range) => self.bytes.extend_from_slice(&file.encoding().original(file.text(), range)),
+            None => self.bytes.extend_from_slice(&file.encoding().encode("---\n")),
+        }
+    }
+
+    fn piece(&mut self, at: usize) {
+        self.separate(Some(at));
+        let span = self.file.pieces()[at].span.clone();
+        self.ends_line = span.is_empty() || self.file.text()[..span.end].ends_with('\n');
+        self.bytes.extend_from_slice(&self.file.encoding().original(self.file.text(), span));
+        self.last = Some(at);
+    }
+
+    fn text(&mut self, text: &str, piece: Option<usize>) {
+        self.separate(piece);
+        self.ends_line = text.is_empty() || text.ends_with('\n');
+        self.bytes.extend_from_slice(&self.file.encoding().encode(text));
+        self.last = piece;
+    }
+}
