@@ -45,7 +45,8 @@ impl PackageDir {
             return Err(ReadError::RootNotUtf8(absolute.display().to_string()));
         };
         let name = absolute.file_name().and_then(|name| name.to_str()).unwrap_or("/");
-        let link = is_link.then(|| PackageWarning::ResolvedLink { link: shown(), target: resolved.display().to_string() });
+        let link =
+            is_link.then(|| PackageWarning::ResolvedLink { link: shown(), target: resolved.display().to_string() });
         Ok(Self { dir, lock_wait: lock::WAIT, sync: false, name: name.to_owned(), root: root.to_owned(), link })
     }
 
@@ -101,7 +102,9 @@ impl Listing<'_> {
         let mut pending = vec![String::new()];
         while let Some(path) = pending.pop() {
             self.list(&path, &mut pending).map_err(|error| match error {
-                ListError::Io(source) => ReadError::Io { path: if path.is_empty() { ".".to_owned() } else { path }, source },
+                ListError::Io(source) => {
+                    ReadError::Io { path: if path.is_empty() { ".".to_owned() } else { path }, source }
+                }
                 ListError::Limit(limit) => limit.into(),
             })?;
         }
@@ -115,17 +118,26 @@ impl Listing<'_> {
             let file_name = entry.file_name();
             let Some(name) = file_name.to_str() else {
                 let name = file_name.to_string_lossy();
-                if matches_globs(&name) || self.kind(&dir, &file_name, path, entry.file_type()?)? == EntryKind::Directory {
+                if matches_globs(&name)
+                    || self.kind(&dir, &file_name, path, entry.file_type()?)? == EntryKind::Directory
+                {
                     let shown = join(path, &file_name.as_encoded_bytes().escape_ascii().to_string());
                     self.warnings.push(PackageWarning::NotUtf8(shown));
                 }
                 continue;
             };
             let below = join(path, name);
-            let kind = if is_git(name) { EntryKind::Git } else { self.kind(&dir, &file_name, path, entry.file_type()?)? };
+            let kind =
+                if is_git(name) { EntryKind::Git } else { self.kind(&dir, &file_name, path, entry.file_type()?)? };
             if kind == EntryKind::Directory {
                 let depth = below.matches('/').count() as u64 + 1;
-                LimitExceeded::check(&below, "depth", "directories above its entries", self.limits.depth.into(), depth)?;
+                LimitExceeded::check(
+                    &below,
+                    "depth",
+                    "directories above its entries",
+                    self.limits.depth.into(),
+                    depth,
+                )?;
                 pending.push(below.clone());
             }
             self.entries.insert(below, kind);
@@ -158,7 +170,9 @@ impl Listing<'_> {
             Ok(target) if target.is_dir() => LinkTarget::Directory,
             Ok(_) => LinkTarget::Special,
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => LinkTarget::Cycle,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => LinkTarget::Nowhere,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                LinkTarget::Nowhere
+            }
             Err(_) => LinkTarget::Outside,
         }
     }

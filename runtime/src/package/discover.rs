@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::files::{
-    File, KPTFILE, KRMIGNORE, KptfileEntry, OtherPath, PackageFiles, PackageNode, PackageWarning, ReadError, matches_globs,
+    File, KPTFILE, KRMIGNORE, KptfileEntry, OtherPath, PackageFiles, PackageNode, PackageWarning, ReadError,
+    matches_globs,
 };
 use super::ignore::IgnoreRules;
 use super::limits::{LimitExceeded, PackageLimits};
@@ -184,10 +185,8 @@ impl Tree {
             });
             index_of.insert(dir, index);
         }
-        let directories = index_of
-            .iter()
-            .map(|(dir, &package)| ((*dir).to_owned(), Owned { package, ignored: false }))
-            .collect();
+        let directories =
+            index_of.iter().map(|(dir, &package)| ((*dir).to_owned(), Owned { package, ignored: false })).collect();
         Self { packages, rules: HashMap::new(), directories }
     }
 

@@ -16,7 +16,19 @@ fn paths(package: &PackageFiles) -> Vec<&str> {
 
 #[test]
 fn a_walk_meets_names_directory_by_directory() {
-    let package = package(&["aa/x.yaml", "a.yaml", "a-/x.yaml", "a/z.yaml", "Kptfile", ".hid.yaml", "a/b/x.yaml", "x.YAML", "Kptfile2", "z.jsonl", "j.json"]);
+    let package = package(&[
+        "aa/x.yaml",
+        "a.yaml",
+        "a-/x.yaml",
+        "a/z.yaml",
+        "Kptfile",
+        ".hid.yaml",
+        "a/b/x.yaml",
+        "x.YAML",
+        "Kptfile2",
+        "z.jsonl",
+        "j.json",
+    ]);
     assert_eq!(
         package.root_package().files,
         [".hid.yaml", "Kptfile", "a/b/x.yaml", "a/z.yaml", "a-/x.yaml", "a.yaml", "aa/x.yaml", "j.json"]
@@ -100,12 +112,13 @@ fn nothing_below_git_is_seen() {
 
 #[test]
 fn each_limit_names_itself() {
-    let tight = |change: fn(&mut PackageLimits)| {
+    type Tighten = fn(&mut PackageLimits);
+    let tight = |change: Tighten| {
         let mut limits = PackageLimits::default();
         change(&mut limits);
         limits
     };
-    let cases: [(fn(&mut PackageLimits), &str); 7] = [
+    let cases: [(Tighten, &str); 7] = [
         (|limits| limits.entries = 2, "package.entries"),
         (|limits| limits.files = 1, "package.files"),
         (|limits| limits.file_bytes = 3, "package.file_bytes"),

@@ -97,9 +97,9 @@ impl Patterns {
             return false;
         }
         let starts = path.rmatch_indices('/').map(|(at, _)| at + 1).chain([0]);
-        starts
-            .enumerate()
-            .any(|(index, start)| self.floating.get(&(index + 1)).is_some_and(|same| same.matches(&path[start..], is_dir)))
+        starts.enumerate().any(|(index, start)| {
+            self.floating.get(&(index + 1)).is_some_and(|same| same.matches(&path[start..], is_dir))
+        })
     }
 }
 

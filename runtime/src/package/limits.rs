@@ -38,7 +38,9 @@ impl Default for PackageLimits {
 
 /// A package exceeds one of the [`PackageLimits`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{path}`: {found} {unit}, the limit is {limit}; make the package smaller, name what functions do not need in `.krmignore`, or raise the limit `package.{setting}`")]
+#[error(
+    "`{path}`: {found} {unit}, the limit is {limit}; make the package smaller, name what functions do not need in `.krmignore`, or raise the limit `package.{setting}`"
+)]
 pub struct LimitExceeded {
     /// The path at which the limit was met, relative to the package's root.
     pub path: String,
@@ -54,7 +56,13 @@ pub struct LimitExceeded {
 
 impl LimitExceeded {
     /// Fails when `found` is more than `limit`.
-    pub(crate) fn check(path: &str, setting: &'static str, unit: &'static str, limit: u64, found: u64) -> Result<(), Self> {
+    pub(crate) fn check(
+        path: &str,
+        setting: &'static str,
+        unit: &'static str,
+        limit: u64,
+        found: u64,
+    ) -> Result<(), Self> {
         if found <= limit {
             return Ok(());
         }

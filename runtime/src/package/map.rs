@@ -11,12 +11,17 @@ use super::path::{PathError, check_form, check_path, is_git, split};
 impl PackageFiles {
     /// The package that a map of root-relative path to content describes, by the rules for directories.
     /// `root` is the absolute path to show as the package's place; its last name is the package's name.
-    pub fn from_map<P, C>(root: &str, map: impl IntoIterator<Item = (P, C)>, limits: &PackageLimits) -> Result<Self, ReadError>
+    pub fn from_map<P, C>(
+        root: &str,
+        map: impl IntoIterator<Item = (P, C)>,
+        limits: &PackageLimits,
+    ) -> Result<Self, ReadError>
     where
         P: Into<String>,
         C: Into<Arc<[u8]>>,
     {
-        let contents: BTreeMap<String, Arc<[u8]>> = map.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect();
+        let contents: BTreeMap<String, Arc<[u8]>> =
+            map.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect();
         let entries = list(&contents, limits)?;
         let name = match root.trim_end_matches('/').rsplit('/').next() {
             Some(name) if !name.is_empty() => name,

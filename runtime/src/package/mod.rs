@@ -28,7 +28,10 @@ mod stage;
 mod write;
 
 pub use dir::PackageDir;
-pub use files::{Change, File, Fingerprint, KptfileEntry, OtherPath, PackageFiles, PackageNode, PackageWarning, ReadError, matches_globs};
+pub use files::{
+    Change, File, Fingerprint, KptfileEntry, OtherPath, PackageFiles, PackageNode, PackageWarning, ReadError,
+    matches_globs,
+};
 pub use limits::{LimitExceeded, PackageLimits};
 pub use map::{MapError, apply_to_map};
 pub use output::{OutputError, check_new_directory, write_new_directory};

@@ -76,7 +76,11 @@ pub fn write_new_directory<'a>(
     result
 }
 
-fn fill<'a>(above: &Dir, staged: &str, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Result<(), OutputError> {
+fn fill<'a>(
+    above: &Dir,
+    staged: &str,
+    files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+) -> Result<(), OutputError> {
     let io_error = |path: &str, source| OutputError::Io { path: path.to_owned(), source };
     let dir = above.open_dir(staged).map_err(|source| io_error(staged, source))?;
     for (path, bytes) in files {
@@ -87,7 +91,9 @@ fn fill<'a>(above: &Dir, staged: &str, files: impl IntoIterator<Item = (&'a str,
         }
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        dir.open_with(path, &options).and_then(|mut file| file.write_all(bytes)).map_err(|source| io_error(path, source))?;
+        dir.open_with(path, &options)
+            .and_then(|mut file| file.write_all(bytes))
+            .map_err(|source| io_error(path, source))?;
     }
     Ok(())
 }

@@ -89,14 +89,18 @@ mod tests {
 
     #[test]
     fn ordinary_and_odd_but_harmless_names_are_fine() {
-        for path in ["a.yaml", "a/b/c.yaml", ".hidden", "x..y.yaml", "...", "a b/ü.yaml", "Kptfile", ".github/x", "noext"] {
+        for path in
+            ["a.yaml", "a/b/c.yaml", ".hidden", "x..y.yaml", "...", "a b/ü.yaml", "Kptfile", ".github/x", "noext"]
+        {
             assert_eq!(check_path(path), Ok(()), "{path}");
         }
     }
 
+    type Kind = fn(String) -> PathError;
+
     #[test]
     fn paths_that_name_no_file_of_the_package_are_refused() {
-        let kinds: [(&str, fn(String) -> PathError); 14] = [
+        let kinds: [(&str, Kind); 14] = [
             ("/etc/x.yaml", PathError::Absolute),
             ("../x", PathError::Outside),
             ("a/../../x", PathError::Outside),
@@ -117,6 +121,6 @@ mod tests {
         }
         assert_eq!(check_path(""), Err(PathError::Empty));
         assert!(matches!(check_path(&"x".repeat(256)), Err(PathError::TooLong(_))));
-        assert!(matches!(check_path(&"xy/".repeat(2000).trim_end_matches('/').to_owned()), Err(PathError::TooLong(_))));
+        assert!(matches!(check_path("xy/".repeat(2000).trim_end_matches('/')), Err(PathError::TooLong(_))));
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
-use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _, Permissions, PermissionsExt as _};
+use cap_std::fs::{
+    Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _, Permissions, PermissionsExt as _,
+};
 use rustix::fs::{Access, AtFlags, Gid, Uid};
 
 use super::dir::fingerprint;
@@ -142,14 +144,14 @@ impl<'a> Transaction<'a> {
                 Some(_) if base.files.contains_key(path) => return Err(ApplyError::Removed(path.to_owned())),
                 Some(bytes) => {
                     let operation = &mut self.operations[index];
-                    let handle = opened(self.root, &self.open);
+                    let handle = opened(self.root, self.open.as_ref());
                     stage_new_content(handle, operation, bytes, None, sync)?;
                 }
             }
             return Ok(());
         };
         let operation = &mut self.operations[index];
-        let handle = opened(self.root, &self.open);
+        let handle = opened(self.root, self.open.as_ref());
         if is_there_already(handle, operation, &current, base)? {
             operation.state = State::NothingToDo;
             return Ok(());
@@ -173,12 +175,14 @@ impl<'a> Transaction<'a> {
         observer(moment, path).map_err(self.operations[index].io(action))?;
         self.directory(path, dir)?;
         let operation = &mut self.operations[index];
-        let handle = opened(self.root, &self.open);
+        let handle = opened(self.root, self.open.as_ref());
         if let Some(before) = operation.before {
             match handle.symlink_metadata(operation.name) {
                 Ok(now) if same_state(&fingerprint(&now), &before) => {}
                 Ok(_) => return Err(ApplyError::Edited(path.to_owned())),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ApplyError::Removed(path.to_owned())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(ApplyError::Removed(path.to_owned()));
+                }
                 Err(error) => return Err(operation.io(action)(error)),
             }
         }
@@ -239,7 +243,7 @@ impl<'a> Transaction<'a> {
             let put_back = observer(Moment::PutBack, path);
             let is_open = self.directory(path, dir).is_ok();
             let operation = &mut self.operations[index];
-            let handle = opened(self.root, &self.open);
+            let handle = opened(self.root, self.open.as_ref());
             if is_done {
                 let result = put_back.and_then(|()| match &operation.old {
                     _ if !is_open => Err(io::ErrorKind::NotFound.into()),
@@ -288,7 +292,9 @@ impl<'a> Transaction<'a> {
                         match handle.create_dir(part) {
                             Ok(()) => self.made.push(parent.clone()),
                             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                            Err(source) => return Err(ApplyError::Io { action: "make the directory", path: parent, source }),
+                            Err(source) => {
+                                return Err(ApplyError::Io { action: "make the directory", path: parent, source });
+                            }
                         }
                         handle.open_dir_nofollow(part).map_err(|source| open_error(path, &parent, source))?
                     }
@@ -305,13 +311,13 @@ impl<'a> Transaction<'a> {
             }
             self.open = Some((dir.to_owned(), handle));
         }
-        Ok(opened(self.root, &self.open))
+        Ok(opened(self.root, self.open.as_ref()))
     }
 }
 
 /// The directory that was opened last.
-fn opened<'d>(root: &'d Dir, open: &'d Option<(String, Dir)>) -> &'d Dir {
-    open.as_ref().map_or(root, |(_, handle)| handle)
+fn opened<'d>(root: &'d Dir, open: Option<&'d (String, Dir)>) -> &'d Dir {
+    open.map_or(root, |(_, handle)| handle)
 }
 
 fn open_error(path: &str, dir: &str, source: io::Error) -> ApplyError {
@@ -336,7 +342,8 @@ fn is_there_already(
         return Err(ApplyError::IsSpecial(path()));
     }
     let holds = |wanted: &[u8]| -> Result<bool, ApplyError> {
-        Ok(current.len() == wanted.len() as u64 && has_content(dir, operation.name, wanted).map_err(operation.io("read"))?)
+        Ok(current.len() == wanted.len() as u64
+            && has_content(dir, operation.name, wanted).map_err(operation.io("read"))?)
     };
     if let Some(bytes) = operation.bytes
         && holds(bytes)?
@@ -350,7 +357,10 @@ fn is_there_already(
         return Ok(false);
     }
     let now = fingerprint(current);
-    let twin = base.files.iter().find(|(_, file)| file.fingerprint.is_some_and(|own| (own.dev, own.ino) == (now.dev, now.ino)));
+    let twin = base
+        .files
+        .iter()
+        .find(|(_, file)| file.fingerprint.is_some_and(|own| (own.dev, own.ino) == (now.dev, now.ino)));
     Err(match twin {
         Some((other, _)) => ApplyError::SameFile { path: path(), other: other.clone() },
         None => ApplyError::Appeared(path()),
@@ -375,7 +385,9 @@ fn check_writable(dir: &Dir, operation: &Operation<'_>, current: &Metadata) -> R
         return Err(ApplyError::ReadOnly(operation.path.to_owned()));
     }
     match rustix::fs::accessat(dir, operation.name, Access::WRITE_OK, AtFlags::EACCESS) {
-        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS) => Err(ApplyError::ReadOnly(operation.path.to_owned())),
+        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS) => {
+            Err(ApplyError::ReadOnly(operation.path.to_owned()))
+        }
         _ => Ok(()),
     }
 }

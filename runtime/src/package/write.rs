@@ -83,7 +83,9 @@ pub enum ApplyError {
     #[error("`{0}` is read-only; nothing was written: make it writable, or name it in `.krmignore`")]
     ReadOnly(String),
     /// The file's owner or group could not be kept.
-    #[error("cannot keep owner {uid} and group {gid} of `{path}`; nothing was written: run as that user, or change the owner")]
+    #[error(
+        "cannot keep owner {uid} and group {gid} of `{path}`; nothing was written: run as that user, or change the owner"
+    )]
     Owner {
         /// The file.
         path: String,
@@ -170,7 +172,8 @@ impl PackageDir {
         let mut applied = transaction.run(observer)?;
         if lock.excludes_others() {
             // Nobody else is at work: what such names are left of is a process that was killed.
-            let left = base.others.iter().filter(|(path, kind)| **kind == OtherPath::File && is_temporary(split(path).1));
+            let left =
+                base.others.iter().filter(|(path, kind)| **kind == OtherPath::File && is_temporary(split(path).1));
             for (path, _) in left {
                 if self.dir.remove_file(path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
                     applied.warnings.push(PackageWarning::LeftBehind(path.clone()));

@@ -296,7 +296,15 @@ fn only_names_given_here_are_taken_for_left_overs() {
     for name in [super::super::stage::temporary_name(".new"), super::super::stage::temporary_name(".old")] {
         assert!(is_temporary(&name), "{name}");
     }
-    for name in [".portico-notes", "a.old", ".portico", "x.portico-1.new", ".portico-1.yaml", ".portico-my.new", ".portico-.old"] {
+    for name in [
+        ".portico-notes",
+        "a.old",
+        ".portico",
+        "x.portico-1.new",
+        ".portico-1.yaml",
+        ".portico-my.new",
+        ".portico-.old",
+    ] {
         assert!(!is_temporary(name), "{name}");
     }
 }
@@ -324,4 +332,14 @@ fn the_mode_of_an_existing_file_is_kept_where_the_old_content_is_copied() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("set");
     fixture.dir.with_sync(true).apply(&[write("a.yaml", "A")], &fixture.base).expect("applies");
     assert_eq!(fs::metadata(path).expect("there").mode() & 0o7777, 0o640);
+}
+
+#[test]
+fn a_new_name_for_an_existing_file_is_refused_as_on_a_file_system_that_ignores_case() {
+    let fixture = Fixture::new();
+    // One file under two names, of which the package knows one: what such a file system shows.
+    fs::hard_link(fixture.path().join("a.yaml"), fixture.path().join("A.yaml")).expect("linked");
+    let error = fixture.apply(&[write("A.yaml", "upper")]).expect_err("the same file");
+    assert!(matches!(error, ApplyError::SameFile { path, other } if path == "A.yaml" && other == "a.yaml"));
+    assert_eq!(fixture.tree()["a.yaml"], "a");
 }
