@@ -1,0 +1,49 @@
+//! The modules that a script may `load`: those of the upstream function.
+
+mod base64;
+mod csv;
+mod hash;
+mod json;
+mod krmfn;
+mod math;
+mod refused;
+#[cfg(test)]
+mod tests;
+
+use starlark::environment::{FrozenModule, GlobalsBuilder};
+use starlark::eval::FileLoader;
+
+/// What a library function refuses, in its own words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Fault(pub(crate) String);
+
+/// Finds a module by the path in `load`.
+pub(crate) struct Loader;
+
+impl FileLoader for Loader {
+    fn load(&self, path: &str) -> starlark::Result<FrozenModule> {
+        let mut globals = GlobalsBuilder::new();
+        match path {
+            "krmfn.star" => globals.namespace("krmfn", krmfn::register),
+            "encoding/base64.star" => globals.namespace("base64", base64::register),
+            "encoding/csv.star" => globals.namespace("csv", csv::register),
+            "encoding/json.star" => globals.namespace("json", json::register),
+            "hash.star" => globals.namespace("hash", hash::register),
+            "math.star" => globals.namespace("math", math::register),
+            "bsoup.star" => globals.namespace("bsoup", refused::bsoup),
+            "geo.star" => globals.namespace("geo", refused::geo),
+            "html.star" => refused::html(&mut globals),
+            "http.star" => globals.namespace("http", refused::http),
+            "xlsx.star" => globals.namespace("xlsx", refused::xlsx),
+            "zipfile.star" => refused::zipfile(&mut globals),
+            _ => return Err(unknown(path)),
+        }
+        FrozenModule::from_globals(&globals.build())
+            .map_err(|error| starlark::Error::new_other(anyhow::anyhow!("cannot load {path}: {error:?}")))
+    }
+}
+
+fn unknown(path: &str) -> starlark::Error {
+    starlark::Error::new_other(anyhow::anyhow!("cannot load {path}: there is no such module"))
+}

@@ -1,0 +1,21 @@
+//! Where `print` writes.
+
+use std::cell::RefCell;
+
+use starlark::any::ProvidesStaticType;
+
+/// Where `print` writes: one line a call.
+pub trait Printer {
+    /// Writes a line; `text` comes without its line feed and may hold others.
+    fn print_line(&self, text: &str);
+}
+
+impl Printer for RefCell<Vec<String>> {
+    fn print_line(&self, text: &str) {
+        self.borrow_mut().push(text.to_owned());
+    }
+}
+
+/// Hands the printer to the builtins, through the evaluator.
+#[derive(ProvidesStaticType)]
+pub(crate) struct Print<'p>(pub(crate) &'p dyn Printer);
