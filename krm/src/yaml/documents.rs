@@ -9,6 +9,9 @@ use super::parse::{ParseLimits, parse_document};
 use super::seq_style::SeqStyle;
 use super::tree::{Tree, position_at};
 
+/// How many errors of one file are reported.
+const MAX_ERRORS: usize = 50;
+
 /// How many bytes of a wrong separator a message shows.
 const SHOWN: usize = 120;
 
@@ -48,7 +51,8 @@ impl SourceFile {
     /// Documents that hold nothing but comments or null are no documents, but stay known as [`Piece`]s.
     ///
     /// # Errors
-    /// All that is wrong in the file, each with its line from the top: one error for each broken document, in order.
+    /// All that is wrong in the file, each with its line from the top: one error for each broken document, in order, the
+    /// first 50 of them.
     pub fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<SourceFile, Vec<ParseError>> {
         limits.check_size(bytes.len()).map_err(|e| vec![e])?;
         let (text, encoding) = decode(bytes).map_err(|e| vec![e])?;
@@ -57,6 +61,9 @@ impl SourceFile {
         let mut file = SourceFile { encoding, pieces: Vec::new(), documents: Vec::new(), text };
         let mut errors = Vec::new();
         for part in split(&file.text) {
+            if errors.len() >= MAX_ERRORS {
+                break;
+            }
             if let Some(error) = part.wrong_separator {
                 errors.push(error);
             }

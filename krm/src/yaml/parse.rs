@@ -72,7 +72,7 @@ pub(super) fn parse_document(
         stack: Vec::with_capacity(16),
         depth: limits.depth as usize,
         last_end: start as u32,
-        pending: Comments::default(),
+        pending: Pending::default(),
         pending_any: false,
         stem: None,
         handles: HashMap::new(),
@@ -136,6 +136,21 @@ struct Properties {
     any: bool,
 }
 
+/// Comments that were read and not yet given to a node; empty where there is none.
+#[derive(Default)]
+struct Pending {
+    head: String,
+    line: String,
+    foot: String,
+}
+
+impl Pending {
+    fn take(&mut self) -> Comments {
+        let take = |text: &mut String| (!text.is_empty()).then(|| std::mem::take(text).into());
+        Comments { head: take(&mut self.head), line: take(&mut self.line), foot: take(&mut self.foot) }
+    }
+}
+
 struct Parser<'s> {
     scanner: Scanner<'s>,
     tree: Tree,
@@ -144,7 +159,7 @@ struct Parser<'s> {
     /// End of the last token that is text.
     last_end: u32,
     /// Comments that wait for the next node which takes some.
-    pending: Comments,
+    pending: Pending,
     pending_any: bool,
     /// Comment behind the `-` of a collection.
     stem: Option<Box<str>>,
@@ -156,12 +171,22 @@ struct Parser<'s> {
 impl Parser<'_> {
     // ---- tokens and their comments ----
 
+    /// The next token.
+    #[expect(clippy::inline_always, reason = "returned through memory a token costs more than all else done here")]
+    #[inline(always)]
     fn peek(&mut self) -> Scan<Token> {
-        let token = self.scanner.peek()?;
-        if self.scanner.comments_taken < self.scanner.comments.len() {
-            self.take_comments(token);
+        if !self.scanner.ready {
+            self.fill()?;
         }
-        Ok(token)
+        Ok(self.scanner.queue.head())
+    }
+
+    fn fill(&mut self) -> Scan<()> {
+        self.scanner.fill()?;
+        if self.scanner.comments_taken < self.scanner.comments.len() {
+            self.take_comments(self.scanner.queue.head());
+        }
+        Ok(())
     }
 
     /// Collects the comments that stand before this token.
@@ -176,11 +201,12 @@ impl Parser<'_> {
                 Place::Line => &mut self.pending.line,
                 _ => &mut self.pending.foot,
             };
-            let text = std::mem::take(&mut comment.text);
-            *place = Some(match place.take() {
-                Some(before) => format!("{before}\n{text}").into(),
-                None => text.into(),
-            });
+            if place.is_empty() {
+                *place = std::mem::take(&mut comment.text);
+            } else {
+                place.push('\n');
+                place.push_str(&std::mem::take(&mut comment.text));
+            }
             comment.place = Place::Taken;
             self.pending_any = true;
             self.scanner.comments_taken += 1;
@@ -196,13 +222,13 @@ impl Parser<'_> {
         if token.kind != TokenKind::BlockEnd {
             self.last_end = self.last_end.max(token.end);
         }
-        self.scanner.queue.consume();
+        self.scanner.consume();
     }
 
     fn take_pending(&mut self) -> Comments {
         self.stem = None;
         self.pending_any = false;
-        std::mem::take(&mut self.pending)
+        self.pending.take()
     }
 
     fn set_comments(&mut self, id: NodeId, comments: Comments) {
@@ -305,14 +331,13 @@ impl Parser<'_> {
 
     /// The comment above the first node, up to its last blank line, belongs to the document.
     fn split_document_head(&mut self) {
-        let Some(head) = self.pending.head.take() else { return };
+        let head = &mut self.pending.head;
         if let Some(text) = head.strip_suffix('\n') {
             self.tree.document.head = Some(text.into());
+            head.clear();
         } else if let Some(at) = head.rfind("\n\n") {
             self.tree.document.head = Some(head[..at].into());
-            self.pending.head = Some(head[at + 2..].into());
-        } else {
-            self.pending.head = Some(head);
+            head.drain(..at + 2);
         }
     }
 
@@ -591,15 +616,14 @@ impl Parser<'_> {
 
     /// Reads the node behind a `-`.
     fn entry_node(&mut self, entry: Token, ends: &[TokenKind]) -> Scan<()> {
-        let head = self.pending.head.as_ref().map_or(0, |h| h.len());
+        let head = self.pending.head.len();
         self.skip();
         let token = self.peek()?;
         if head > 0 && matches!(token.kind, TokenKind::SequenceStart | TokenKind::MappingStart) {
             // What stood above the `-` belongs to the collection, the rest to what is first in it.
-            if let Some(all) = self.pending.head.take() {
-                self.pending.head = all.get(head + 1..).map(Into::into);
-                self.stem = Some(all[..head].into());
-            }
+            let all = &mut self.pending.head;
+            self.stem = Some(all[..head].into());
+            all.drain(..(head + 1).min(all.len()));
         }
         if ends.contains(&token.kind) {
             self.empty(entry.end);

@@ -43,6 +43,8 @@ pub(super) struct Scanner<'s> {
     /// One for the block context and one for each open flow collection.
     simple_keys: Vec<SimpleKey>,
     pub(super) queue: Queue,
+    /// The next token is known: enough was scanned behind it.
+    pub(super) ready: bool,
     pub(super) comments: Vec<Comment>,
     /// Comments before this one were given to a node.
     pub(super) comments_taken: usize,
@@ -70,7 +72,8 @@ impl<'s> Scanner<'s> {
             flow_level: 0,
             simple_key_allowed: true,
             simple_keys: vec![SimpleKey::default()],
-            queue: Queue::default(),
+            queue: Queue::new(),
+            ready: false,
             comments: Vec::new(),
             comments_taken: 0,
             buf: String::new(),
@@ -177,12 +180,20 @@ impl<'s> Scanner<'s> {
 
     // ---- the queue ----
 
-    /// The next token, with at least two more scanned behind it.
-    pub(super) fn peek(&mut self) -> Scan<Token> {
+    /// Makes sure that the next token is known, and at least two more scanned behind it.
+    pub(super) fn fill(&mut self) -> Scan<()> {
         while self.needs_more()? {
             self.fetch()?;
         }
-        Ok(self.queue.head())
+        self.ready = true;
+        Ok(())
+    }
+
+    /// Steps over the next token.
+    #[inline]
+    pub(super) fn consume(&mut self) {
+        self.queue.consume();
+        self.ready = false;
     }
 
     fn needs_more(&mut self) -> Scan<bool> {

@@ -23,7 +23,11 @@ impl SeqStyle {
     pub fn of(document: &str) -> SeqStyle {
         // The part before any `#` of the last line that is no comment.
         let mut above = "";
-        for line in document.split('\n') {
+        let bytes = document.as_bytes();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]) {
+            let line = &document[start..end];
+            start = end + 1;
             let unindented = line.trim_start_matches(' ');
             if unindented.starts_with("- ") && !above.is_empty() {
                 let key = above.trim_matches(' ');
@@ -38,7 +42,7 @@ impl SeqStyle {
                 }
             }
             if !unindented.starts_with('#') {
-                above = line.split('#').next().unwrap_or("");
+                above = &line[..memchr::memchr(b'#', line.as_bytes()).unwrap_or(line.len())];
             }
         }
         SeqStyle::Compact

@@ -61,7 +61,7 @@ impl Token {
 }
 
 /// The tokens that were scanned and not yet consumed, and a few before them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queue {
     tokens: Vec<Token>,
     head: usize,
@@ -69,7 +69,14 @@ pub(super) struct Queue {
     pub(super) consumed: u32,
 }
 
+/// How many consumed tokens stay before the queue is moved to the front.
+const COMPACT: usize = 64;
+
 impl Queue {
+    pub(super) fn new() -> Queue {
+        Queue { tokens: Vec::with_capacity(COMPACT + 8), head: 0, consumed: 0 }
+    }
+
     pub(super) fn push(&mut self, token: Token) {
         self.tokens.push(token);
     }
@@ -95,7 +102,7 @@ impl Queue {
     pub(super) fn consume(&mut self) {
         self.head += 1;
         self.consumed += 1;
-        if self.head >= 256 {
+        if self.head >= COMPACT {
             self.tokens.drain(..self.head);
             self.head = 0;
         }
