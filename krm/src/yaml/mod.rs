@@ -5,6 +5,7 @@
 //! follow libyaml's grammar and go-yaml's attachment of comments, since kpt does. What a value is: `resolve`, `equal`.
 //!
 //! Writing: [`emit`] and [`emit_document`] write kpt style, [`emit_json`] what kpt writes into `.json` files.
+mod alias;
 mod block_scalars;
 mod chars;
 mod comments;
@@ -24,6 +25,7 @@ mod resolve;
 mod scalars;
 mod scan;
 mod seq_style;
+mod split;
 mod token;
 mod tree;
 
