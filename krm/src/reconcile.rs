@@ -45,6 +45,8 @@ pub fn sync_order(from: &Tree, to: &mut Tree) {
 
 /// Which comments go where.
 struct Plan {
+    /// Nodes whose comments slipped onto annotations of the pipeline, which go away with them.
+    strays: Vec<NodeId>,
     comments: Vec<(NodeId, Comments)>,
     folded: Vec<NodeId>,
 }
@@ -63,11 +65,12 @@ impl Plan {
         if !from.has_root() || !to.has_root() || (from.is_without_comments() && !quote_folded) {
             return None;
         }
+        let strays = strays(to);
         let mut planner = Planner {
             from: Values::new(from),
             to: Values::new(to),
-            plan: Plan { comments: Vec::new(), folded: Vec::new() },
-            missing: missing_lines(from, to),
+            missing: missing_lines(from, to, &strays),
+            plan: Plan { strays, comments: Vec::new(), folded: Vec::new() },
             quote_folded,
         };
         planner.copy(to.root(), from.document_comments());
@@ -76,6 +79,9 @@ impl Plan {
     }
 
     fn apply(self, to: &mut Tree) {
+        for id in self.strays {
+            to.edit_comments(id, |own| *own = Comments::default());
+        }
         for (id, comments) in self.comments {
             to.edit_comments(id, |own| {
                 own.head = own.head.take().or(comments.head);
@@ -89,16 +95,34 @@ impl Plan {
     }
 }
 
-fn missing_lines<'t>(from: &'t Tree, to: &'t Tree) -> HashMap<&'t str, i64> {
+fn missing_lines<'t>(from: &'t Tree, to: &'t Tree, strays: &[NodeId]) -> HashMap<&'t str, i64> {
     let mut missing = HashMap::new();
-    for (tree, sign) in [(from, 1), (to, -1)] {
-        for comments in tree.all_comments() {
-            for line in lines_of(comments) {
-                *missing.entry(line).or_insert(0) += sign;
-            }
+    let mut count = |comments: &'t Comments, sign| {
+        for line in lines_of(comments) {
+            *missing.entry(line).or_insert(0) += sign;
         }
-    }
+    };
+    from.all_comments().for_each(|comments| count(comments, 1));
+    to.all_comments().for_each(|comments| count(comments, -1));
+    strays.iter().filter_map(|id| to.comments(*id)).for_each(|comments| count(comments, 1));
     missing
+}
+
+/// Keys and values of the annotations that the pipeline adds, where they have comments: what stood below the last field
+/// of an object stands below the last annotation when the object is in a list.
+fn strays(to: &Tree) -> Vec<NodeId> {
+    let Some(annotations) = to.get_path(to.root(), &["metadata", "annotations"]) else { return Vec::new() };
+    to.entries(annotations)
+        .filter(|(key, _)| is_internal(to.text(*key)))
+        .flat_map(|(key, value)| [key, value])
+        .filter(|id| to.comments(*id).is_some())
+        .collect()
+}
+
+/// Annotations that exist only while a resource is in a pipeline.
+fn is_internal(key: &str) -> bool {
+    key.starts_with("internal.config.kubernetes.io/")
+        || matches!(key, "config.kubernetes.io/path" | "config.kubernetes.io/index" | "config.k8s.io/id")
 }
 
 fn lines_of(comments: &Comments) -> impl Iterator<Item = &str> {

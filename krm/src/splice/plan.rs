@@ -75,7 +75,11 @@ impl<'t> Planner<'t> {
     /// The contents of two nodes, of which the first stays in place.
     pub(super) fn inside(&mut self, old: NodeId, new: NodeId) -> Attempt<()> {
         let (from, to) = (self.old.tree, self.new);
-        if to.anchor(new).is_some_and(|a| from.anchor(old) != Some(a)) || to.tag(new) != from.tag(old) {
+        if to.anchor(new).is_some_and(|a| from.anchor(old) != Some(a)) {
+            return Err(GiveUp);
+        }
+        let said = |tree: &'t Tree, id| tree.tag(id).filter(|tag| !matches!(*tag, "!!map" | "!!seq"));
+        if !from.is_scalar(old) && said(from, old) != said(to, new) {
             return Err(GiveUp);
         }
         if from.kind(old) != to.kind(new) || from.is_empty(old) != to.is_empty(new) {
