@@ -148,8 +148,7 @@ impl DiskCache {
         let temporary = format!("{}.{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let written = || -> std::io::Result<()> {
-            let mut file =
-                File::from(rustix::fs::openat(&self.dir, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
+            let mut file = File::from(rustix::fs::openat(&self.dir, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
             file.write_all(code)?;
             file.write_all(SEAL)?;
             file.write_all(&(code.len() as u64).to_le_bytes())?;
@@ -263,4 +262,3 @@ impl Hasher for Fnv {
         }
     }
 }
-

@@ -46,9 +46,7 @@ fn magic(wasm: &[u8]) -> Result<(), ModuleError> {
     let found = match wasm {
         [0, b'a', b's', b'm', ..] => return Ok(()),
         [] => "the file is empty",
-        [0x7f, b'E', b'L', b'F', ..] => {
-            "it is native code (an ELF file); give the `.wasm` file that the compiler made"
-        }
+        [0x7f, b'E', b'L', b'F', ..] => "it is native code (an ELF file); give the `.wasm` file that the compiler made",
         [b'#', b'!', ..] => "it is a script",
         [0x1f, 0x8b, ..] => "it is a gzip archive",
         [b'P', b'K', 3, 4, ..] => "it is a zip archive",
@@ -167,16 +165,12 @@ impl Counts {
 /// What an unknown import tells about how the module was built.
 fn import_advice(module: &str) -> &'static str {
     match module {
-        "go" | "gojs" => {
-            "it was built for JavaScript hosts (`GOOS=js`): build it with `GOOS=wasip1 GOARCH=wasm`"
-        }
+        "go" | "gojs" => "it was built for JavaScript hosts (`GOOS=js`): build it with `GOOS=wasip1 GOARCH=wasm`",
         "wasi_unstable" => {
             "it was built for an early draft of WASI: build it anew with a current toolchain for WASI preview 1"
         }
         "wasi" => "threads are not supported: build it without them, for example for `wasm32-wasip1`",
-        "env" | "a" => {
-            "it may have been built for a browser or with unresolved symbols: build it for WASI preview 1"
-        }
+        "env" | "a" => "it may have been built for a browser or with unresolved symbols: build it for WASI preview 1",
         _ if module.starts_with("__wbindgen") || module == "wbg" => {
             "it was built for browsers with wasm-bindgen: build it for `wasm32-wasip1`"
         }
@@ -221,4 +215,3 @@ fn function(body: &FunctionBody<'_>) -> Result<(), ModuleError> {
     }
     ceiling("variables times loops in one function", locals.saturating_mul(loops), LOCALS_BY_LOOPS)
 }
-

@@ -1,6 +1,7 @@
 //! The engine: what all renders of a process share.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -110,6 +111,7 @@ pub(crate) struct EngineInner {
     pub(crate) disk: Option<DiskCache>,
     pub(crate) compiler: Compiler,
     pub(crate) module_bytes: u64,
+    pub(crate) compilations: AtomicU64,
     /// Stands in front of the pool; none where instances are allocated on demand.
     pub(crate) slots: Option<Arc<Slots>>,
     /// Instances after which a render goes on in a fresh Store.
@@ -130,9 +132,7 @@ impl Engine {
 
         let (wasmtime, slots) = match allocation {
             Allocation::OnDemand => (on_demand().map_err(setup)?, None),
-            Allocation::Pooling { slots, keep_resident } => {
-                (pooled(slots, keep_resident).map_err(setup)?, Some(slots))
-            }
+            Allocation::Pooling { slots, keep_resident } => (pooled(slots, keep_resident).map_err(setup)?, Some(slots)),
             Allocation::Auto => {
                 let Allocation::Pooling { slots, keep_resident } = Allocation::pooling() else {
                     unreachable!("`pooling` makes a pool")
@@ -161,6 +161,7 @@ impl Engine {
                 disk,
                 compiler,
                 module_bytes,
+                compilations: AtomicU64::new(0),
                 slots: slots.map(|total| Arc::new(Slots::new(total))),
                 // A quarter of the pool, so that several renders find room without waiting.
                 store_instances: slots.map_or(STORE_INSTANCES, |total| (total / 4).max(1)),
@@ -173,6 +174,11 @@ impl Engine {
     /// Why compiled modules are not kept between processes although a directory was given.
     pub fn cache_error(&self) -> Option<&CacheError> {
         self.inner.cache_error.as_ref()
+    }
+
+    /// How many modules this engine compiled: those that were neither embedded nor cached.
+    pub fn compilations(&self) -> u64 {
+        self.inner.compilations.load(Ordering::Relaxed)
     }
 
     /// Whether instances come from a pool.
@@ -266,10 +272,8 @@ impl Ticker {
         let (stop, stopped) = mpsc::channel::<()>();
         // Weak, so that the thread keeps nothing alive.
         let engine = engine.weak();
-        let thread = std::thread::Builder::new()
-            .name("portico-clock".into())
-            .stack_size(64 << 10)
-            .spawn(move || {
+        let thread =
+            std::thread::Builder::new().name("portico-clock".into()).stack_size(64 << 10).spawn(move || {
                 while stopped.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
                     match engine.upgrade() {
                         Some(engine) => engine.increment_epoch(),

@@ -255,22 +255,16 @@ mod tests {
 
     #[test]
     fn a_crash_tells_where() {
-        let failure = RunFailure::Trap {
-            kind: TrapKind::DivisionByZero,
-            backtrace: vec!["set::scale".into(), "main".into()],
-        };
-        assert_eq!(
-            failure.to_string(),
-            "the function crashed: it divided an integer by zero, in set::scale < main"
-        );
+        let failure =
+            RunFailure::Trap { kind: TrapKind::DivisionByZero, backtrace: vec!["set::scale".into(), "main".into()] };
+        assert_eq!(failure.to_string(), "the function crashed: it divided an integer by zero, in set::scale < main");
     }
 
     #[test]
     fn deadlines_say_whose_they_are() {
         let step = RunFailure::Deadline { which: Deadline::Step, limit: Duration::from_secs(60) };
         assert_eq!(step.to_string(), "the function did not end within 60s");
-        let render =
-            RunFailure::Deadline { which: Deadline::Render, limit: Duration::from_millis(1500) };
+        let render = RunFailure::Deadline { which: Deadline::Render, limit: Duration::from_millis(1500) };
         assert_eq!(render.to_string(), "the render did not end within 1.5s");
     }
 }

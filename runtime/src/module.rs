@@ -3,9 +3,10 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sha2::{Digest as _, Sha256};
-use wasmtime::{InstancePre, ModuleExport};
+use wasmtime::{ExternType, InstancePre, ModuleExport};
 
 use crate::engine::{Compiler, Engine};
 use crate::error::ModuleError;
@@ -92,9 +93,8 @@ impl Engine {
             ModuleCode::Precompiled(code) => {
                 let bytes = code.bytes();
                 modules.get_or_load(Key::Embedded(bytes.as_ptr().addr(), bytes.len()), || {
-                    let module = code
-                        .load(&self.inner.wasmtime)
-                        .map_err(|error| ModuleError::Embedded(format!("{error:#}")))?;
+                    let module =
+                        code.load(&self.inner.wasmtime).map_err(|error| ModuleError::Embedded(format!("{error:#}")))?;
                     self.link(&module)
                 })
             }
@@ -149,6 +149,7 @@ impl Engine {
         if inner.compiler == Compiler::Forbidden {
             return Err(ModuleError::CompilingForbidden);
         }
+        inner.compilations.fetch_add(1, Ordering::Relaxed);
         tracing::debug!("compiling module {digest}, {} bytes", wasm.len());
         let module = wasmtime::Module::from_binary(&inner.wasmtime, wasm).map_err(|error| compile_error(&error))?;
         if let Some(cache) = &inner.disk {
@@ -161,13 +162,12 @@ impl Engine {
     }
 
     fn link(&self, module: &wasmtime::Module) -> Result<Module, ModuleError> {
-        let pre = self
-            .inner
-            .linker
-            .instantiate_pre(module)
-            .map_err(|error| ModuleError::Interface(format!("{error:#}")))?;
+        let pre =
+            self.inner.linker.instantiate_pre(module).map_err(|error| ModuleError::Interface(format!("{error:#}")))?;
+        let runnable = |ty: ExternType| ty.func().is_some_and(|ty| ty.params().len() == 0 && ty.results().len() == 0);
         let start = module
             .get_export_index("_start")
+            .filter(|_| module.get_export("_start").is_some_and(runnable))
             .ok_or(ModuleError::NoStart { advice: check::NO_START_ADVICE })?;
         let memory = module.get_export_index("memory");
         Ok(Module { inner: Arc::new(ModuleInner { pre, start, memory }) })

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
 
-pub(crate) use self::slots::Slots;
 use self::slots::Permits;
+pub(crate) use self::slots::Slots;
 use self::state::{Clock, Limiter};
 pub(crate) use self::state::{State, Stop};
 use crate::cancel::CancelToken;
@@ -286,8 +286,7 @@ fn execute(store: &mut Store<State>, module: &Module) -> wasmtime::Result<()> {
     store.data().check()?;
     let module = &module.inner;
     let instance = module.pre.instantiate(&mut *store)?;
-    let memory =
-        module.memory.and_then(|export| instance.get_module_export(&mut *store, &export)?.into_memory());
+    let memory = module.memory.and_then(|export| instance.get_module_export(&mut *store, &export)?.into_memory());
     store.data_mut().memory = memory;
     let start = instance
         .get_module_export(&mut *store, &module.start)
@@ -328,12 +327,11 @@ fn backtrace(error: &wasmtime::Error) -> Vec<String> {
     named
         .take(BACKTRACE_FRAMES)
         .map(|name| {
-            let readable = rustc_demangle::try_demangle(name)
-                .map_or_else(|_| name.to_owned(), |name| format!("{name:#}"));
+            let readable =
+                rustc_demangle::try_demangle(name).map_or_else(|_| name.to_owned(), |name| format!("{name:#}"));
             let mut short: String = readable.chars().filter(|c| !c.is_control()).collect();
             short.truncate(short.floor_char_boundary(FRAME_NAME_BYTES));
             short
         })
         .collect()
 }
-

@@ -6,7 +6,7 @@ use super::abi::{
     CLOCK_REALTIME, CLOCK_THREAD_CPU, Errno, FDSTAT_BYTES, FILESTAT_BYTES, FILETYPE_UNKNOWN, RIGHT_FD_READ,
     RIGHT_FD_WRITE, RIGHT_POLL,
 };
-use super::context::{Strings, Stream};
+use super::context::{Stream, Strings};
 use super::{Call, Fail, MODULE, call};
 use crate::sandbox::{State, Stop};
 

@@ -27,7 +27,12 @@ pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.func_wrap(
         MODULE,
         "poll_oneoff",
-        |mut guest: Caller<'_, State>, subscriptions: u32, events: u32, count: u32, out: u32| -> wasmtime::Result<i32> {
+        |mut guest: Caller<'_, State>,
+         subscriptions: u32,
+         events: u32,
+         count: u32,
+         out: u32|
+         -> wasmtime::Result<i32> {
             call(&mut guest, |call| poll_oneoff(call, subscriptions, events, count, out))
         },
     )?;

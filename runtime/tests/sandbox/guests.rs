@@ -82,7 +82,6 @@ pub(crate) fn run(engine: &Engine, body: &str, limits: Limits, input: &[u8]) -> 
 }
 
 /// That the engine still does its work.
-#[expect(dead_code, reason = "used by the tests of failures")]
 pub(crate) fn assert_works(engine: &Engine) {
     let output = run(engine, ECHO, Limits::default(), b"still here").expect("the engine works");
     assert_eq!(output.stdout, b"still here");

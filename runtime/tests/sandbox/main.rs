@@ -1,4 +1,10 @@
 //! The sandbox from outside: small guests in WebAssembly text, run through the public interface.
 
+mod cache;
+mod cancel;
 mod guests;
+mod limits;
+mod modules;
 mod run;
+mod stores;
+mod wasi;
