@@ -1,24 +1,42 @@
 //! Runs the functions of a kpt package as WASI programs.
 
+pub mod image;
 pub mod package;
 
+mod builtin;
 mod cache;
+mod call;
 mod cancel;
 mod check;
 mod engine;
 mod error;
+mod exec;
+mod function;
 mod limits;
+mod load;
 mod module;
 mod module_cache;
 mod native;
+mod outcome;
+mod pipeline;
+mod renderer;
+mod report;
 mod sandbox;
+mod tags;
 mod wasi;
+mod write_back;
 
 pub use cache::CacheError;
 pub use cancel::CancelToken;
 pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};
 pub use error::{Deadline, ModuleError, RunError, RunFailure, TrapKind};
+pub use function::{FunctionDir, FunctionError, FunctionFiles, FunctionSource, Sources};
 pub use limits::Limits;
 pub use module::{Digest, FunctionModule, Module, ModuleCode, precompile};
 pub use native::PrecompiledCode;
+pub use outcome::{Failure, FailureKind, Outcome, RenderError};
+pub use portico_krm::kptfile::StatusMode;
+pub use renderer::{CallOptions, RenderOptions, Renderer};
+pub use report::{Event, Observer, StepKind, StepReport, StepState};
 pub use sandbox::{Invocation, RunOutput, Sandbox};
+pub use write_back::WriteStyle;

@@ -56,7 +56,7 @@ impl Emitter<'_, '_> {
         if style == Style::Plain {
             if text.contains('\n') {
                 style = Style::Literal;
-            } else if forced && super::plain_is_ambiguous(text) {
+            } else if forced && reads_as_another_type(text) {
                 style = Style::DoubleQuoted;
             }
         }
@@ -455,4 +455,101 @@ fn percent_encode(text: &str, out: &mut String) {
             }
         }
     }
+}
+
+/// True when a plain scalar with this text is no string for a reader of YAML 1.1 or 1.2: a null, boolean, number,
+/// timestamp or merge key in either.
+pub(crate) fn reads_as_another_type(text: &str) -> bool {
+    let Some(first) = text.bytes().next() else { return true };
+    match first {
+        b'~' | b'<' | b'=' => matches!(text, "~" | "<<" | "="),
+        b'0'..=b'9' | b'+' | b'-' | b'.' => is_number(text) || is_timestamp(text),
+        b'a'..=b'z' | b'A'..=b'Z' => {
+            if text.len() > 5 {
+                return false;
+            }
+            let word = text.to_ascii_lowercase();
+            let known = matches!(&*word, "null" | "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n");
+            let capitalised = text[1..] == word[1..];
+            let upper = text.bytes().all(|b| b.is_ascii_uppercase());
+            known && (capitalised || upper)
+        }
+        _ => false,
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return true;
+    }
+    let digits = unsigned.replace('_', "");
+    if !digits.bytes().next().is_some_and(|b| b.is_ascii_digit() || b == b'.') || unsigned.starts_with('_') {
+        return false;
+    }
+    let with_prefix = |prefixes: [&str; 2], allowed: fn(&u8) -> bool| {
+        prefixes
+            .iter()
+            .find_map(|p| digits.strip_prefix(p))
+            .is_some_and(|d| !d.is_empty() && d.as_bytes().iter().all(allowed))
+    };
+    if with_prefix(["0x", "0X"], u8::is_ascii_hexdigit)
+        || with_prefix(["0o", "0O"], |b| matches!(b, b'0'..=b'7'))
+        || with_prefix(["0b", "0B"], |b| matches!(b, b'0' | b'1'))
+    {
+        return true;
+    }
+    is_decimal(&digits) || is_base_60(&digits)
+}
+
+/// Digits with at most one point and an exponent; at least one digit.
+fn is_decimal(text: &str) -> bool {
+    let (mantissa, exponent) = match text.find(['e', 'E']) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    };
+    let mut points = 0;
+    let mut any = false;
+    for b in mantissa.bytes() {
+        match b {
+            b'.' => points += 1,
+            b'0'..=b'9' => any = true,
+            _ => return false,
+        }
+    }
+    let exponent_ok = exponent.is_none_or(|e| {
+        let e = e.strip_prefix(['+', '-']).unwrap_or(e);
+        !e.is_empty() && e.bytes().all(|b| b.is_ascii_digit())
+    });
+    any && points <= 1 && exponent_ok
+}
+
+/// `190:20:30`, a number in YAML 1.1.
+fn is_base_60(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').map_or((text, ""), |(w, f)| (w, f));
+    let mut parts = whole.split(':');
+    let digits = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit());
+    let first = parts.next().is_some_and(digits);
+    let mut n = 0;
+    let rest = parts.all(|p| {
+        n += 1;
+        digits(p) && (p.len() == 1 || (p.len() == 2 && p.as_bytes()[0] < b'6'))
+    });
+    first && rest && n > 0 && fraction.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `2001-12-14`, with or without a time behind it.
+fn is_timestamp(text: &str) -> bool {
+    let b = text.as_bytes();
+    let digits = |from: usize| b[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    if digits(0) != 4 || b.get(4) != Some(&b'-') {
+        return false;
+    }
+    let month = digits(5);
+    if !(1..=2).contains(&month) || b.get(5 + month) != Some(&b'-') {
+        return false;
+    }
+    let day = digits(6 + month);
+    let end = 6 + month + day;
+    (1..=2).contains(&day) && b.get(end).is_none_or(|b| matches!(b, b'T' | b't' | b' ' | b'\t'))
 }

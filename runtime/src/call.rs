@@ -1,0 +1,202 @@
+//! How functions are found and run in earnest: images in the sandbox, commands as child processes, builtins here.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use crate::builtin;
+use crate::cancel::CancelToken;
+use crate::engine::Engine;
+use crate::error::{Deadline, RunFailure as SandboxFailure};
+use crate::exec::{self, ExecError, ExecLimits};
+use crate::function::{FunctionError, FunctionSource, Sources, full_image};
+use crate::limits::Limits;
+use crate::module::Module;
+use crate::pipeline::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
+use crate::renderer::CallOptions;
+use crate::sandbox::{Invocation, Sandbox};
+
+/// What kpt says of commands that were not allowed.
+const NOT_ALLOWED: &str = "must run with `--allow-exec` option to allow running function binaries";
+
+enum Callable {
+    Module { module: Module, name: String },
+    Exec(Vec<String>),
+    PackageContext,
+}
+
+/// The runner of one render or one `eval`.
+pub(crate) struct Caller<'a> {
+    engine: &'a Engine,
+    sources: &'a Sources,
+    options: &'a CallOptions,
+    cancel: &'a CancelToken,
+    sandbox: Sandbox,
+    started: Instant,
+    callables: Vec<Callable>,
+    /// Modules by full image: one pipeline often calls a function more than once.
+    known: HashMap<String, usize>,
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn new(
+        engine: &'a Engine,
+        sources: &'a Sources,
+        options: &'a CallOptions,
+        cancel: &'a CancelToken,
+    ) -> Caller<'a> {
+        let sandbox = Sandbox::new(engine, options.limits.clone(), cancel.clone());
+        let started = Instant::now();
+        Caller { engine, sources, options, cancel, sandbox, started, callables: Vec::new(), known: HashMap::new() }
+    }
+
+    /// How many Stores the render needed.
+    pub(crate) fn stores_created(&self) -> u64 {
+        self.sandbox.stores_created()
+    }
+
+    fn add(&mut self, callable: Callable) -> usize {
+        self.callables.push(callable);
+        self.callables.len() - 1
+    }
+
+    fn resolve_image(&mut self, image: &str) -> Result<usize, String> {
+        if let Some(handle) = self.known.get(image) {
+            return Ok(*handle);
+        }
+        let found = self.sources.resolve(image).map_err(|error| with_causes(&error))?;
+        let function = found.ok_or_else(|| FunctionError::Unknown { image: image.to_owned() }.to_string())?;
+        let module = self.engine.load(&function).map_err(|error| with_causes(&error))?;
+        let handle = self.add(Callable::Module { module, name: function.name });
+        self.known.insert(image.to_owned(), handle);
+        Ok(handle)
+    }
+
+    fn run_exec(&self, words: &[String], stdin: Vec<u8>) -> Result<FunctionOutput, RunFailure> {
+        let started = Instant::now();
+        let limits: &Limits = &self.options.limits;
+        let ends = [started.checked_add(limits.step_time), self.started.checked_add(limits.render_time)];
+        let exec_limits = ExecLimits {
+            deadline: ends.into_iter().flatten().min(),
+            stdout: usize::try_from(limits.stdout).unwrap_or(usize::MAX - 1),
+            stderr: usize::try_from(limits.stderr).unwrap_or(usize::MAX),
+        };
+        let outcome = exec::run(words, &self.options.env, stdin, &exec_limits, &|| self.cancel.is_cancelled());
+        let elapsed = started.elapsed();
+        match outcome {
+            Ok(output) => Ok(FunctionOutput {
+                exit_code: output.exit_code,
+                stdout: output.stdout,
+                stderr: output.stderr,
+                stderr_dropped: output.stderr_dropped,
+                elapsed,
+                ..FunctionOutput::default()
+            }),
+            Err(ExecError::Cancelled) => Err(RunFailure::Cancelled),
+            Err(error) => {
+                let message = match error {
+                    ExecError::Deadline => {
+                        let limit = if elapsed >= limits.step_time { limits.step_time } else { limits.render_time };
+                        format!("time limit {limit:?} exceeded")
+                    }
+                    error => with_causes(&error),
+                };
+                let so_far = FunctionOutput { exit_code: 1, elapsed, ..FunctionOutput::default() };
+                Err(RunFailure::Ended { message, so_far })
+            }
+        }
+    }
+}
+
+impl FunctionRunner for Caller<'_> {
+    fn resolve(&mut self, name: FunctionName<'_>) -> Result<Resolved, Unresolved> {
+        if !name.exec.is_empty() {
+            let unresolved = |message: String, kpt| Unresolved {
+                image: String::new(),
+                exec: name.exec.to_owned(),
+                message,
+                kpt,
+            };
+            if !self.options.allow_exec {
+                return Err(unresolved(NOT_ALLOWED.to_owned(), None));
+            }
+            let words = exec::split(name.exec).map_err(|error| unresolved(error.to_string(), None))?;
+            let handle = self.add(Callable::Exec(words));
+            return Ok(Resolved { image: String::new(), exec: name.exec.to_owned(), handle, warning: None });
+        }
+        if name.image == builtin::PACKAGE_CONTEXT {
+            let handle = self.add(Callable::PackageContext);
+            return Ok(Resolved { image: name.image.to_owned(), exec: String::new(), handle, warning: None });
+        }
+        let unresolved =
+            |image: String, message: String| Unresolved { image, exec: String::new(), message, kpt: None };
+        let tags = |image: &str| self.sources.tags(image);
+        let resolved = full_image(name.image, name.tag, &self.options.image_prefix, &tags)
+            .map_err(|error| unresolved(name.image.to_owned(), with_causes(&error)))?;
+        let handle =
+            self.resolve_image(&resolved.image).map_err(|message| unresolved(resolved.image.clone(), message))?;
+        Ok(Resolved { image: resolved.image, exec: String::new(), handle, warning: resolved.warning })
+    }
+
+    fn run(&mut self, handle: usize, stdin: Vec<u8>) -> Result<FunctionOutput, RunFailure> {
+        let (module, name) = match &self.callables[handle] {
+            Callable::Module { module, name } => (module, name.clone()),
+            Callable::Exec(words) => return self.run_exec(words, stdin),
+            Callable::PackageContext => return Ok(builtin::package_context(&stdin)),
+        };
+        let call = Invocation { name, args: Vec::new(), env: self.options.env.clone(), stdin };
+        match self.sandbox.run(module, call) {
+            Ok(output) => Ok(FunctionOutput {
+                exit_code: output.exit_code,
+                stdout: output.stdout,
+                stderr: output.stderr,
+                stderr_dropped: output.stderr_dropped,
+                fuel: output.fuel_used,
+                peak_memory: output.peak_memory,
+                elapsed: output.elapsed,
+            }),
+            Err(error) => {
+                let message = match &error.failure {
+                    SandboxFailure::Cancelled => return Err(RunFailure::Cancelled),
+                    SandboxFailure::Deadline { which: Deadline::Step, limit } => {
+                        format!("time limit {limit:?} exceeded")
+                    }
+                    SandboxFailure::Deadline { which: Deadline::Render, limit } => {
+                        format!("time limit {limit:?} of the render exceeded")
+                    }
+                    SandboxFailure::Memory { limit } => format!("memory limit {} exceeded", mebibytes(*limit)),
+                    failure => failure.to_string(),
+                };
+                let so_far = FunctionOutput {
+                    exit_code: 1,
+                    stdout: Vec::new(),
+                    stderr: error.stderr,
+                    stderr_dropped: error.stderr_dropped,
+                    fuel: error.fuel_used,
+                    peak_memory: error.peak_memory,
+                    elapsed: error.elapsed,
+                };
+                Err(RunFailure::Ended { message, so_far })
+            }
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    if bytes.is_multiple_of(1 << 20) { format!("{} MiB", bytes >> 20) } else { format!("{bytes} bytes") }
+}
+
+/// An error and what caused it, on one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

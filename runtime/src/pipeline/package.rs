@@ -1,0 +1,428 @@
+//! The pipeline of one package.
+
+use std::collections::HashSet;
+
+use portico_krm::paths::{clean, config_scope};
+use portico_krm::{Resource, Selector};
+
+use super::checks::{Problem, krm_problem};
+use super::list::Item;
+use super::runner::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
+use super::select::{Rest, matches, select};
+use super::step::{Config, Refusal, Scope, clear_marks, read_output, write_input};
+use crate::outcome::FailureKind;
+use crate::report::{Event, Observer, StepKind, StepReport, StepState};
+
+/// A package as the pipeline sees it.
+#[derive(Debug)]
+pub(crate) struct Package {
+    /// Slash path from the root; empty for the root.
+    pub(crate) path: String,
+    /// How kpt shows it.
+    pub(crate) name: String,
+    /// Its absolute directory, as in the package-path annotation.
+    pub(crate) abs: String,
+    /// Direct subpackages.
+    pub(crate) children: Vec<usize>,
+    pub(crate) mutators: Vec<PlannedFunction>,
+    pub(crate) validators: Vec<PlannedFunction>,
+    /// A functionConfig that is not among its own resources: our words and kpt's.
+    pub(crate) missing_config: Option<(String, String)>,
+    /// Its own resources; taken when the render begins.
+    pub(crate) own: Vec<Item>,
+}
+
+/// A function as its Kptfile declares it, its configuration read.
+#[derive(Debug, Clone)]
+pub(crate) struct PlannedFunction {
+    pub(crate) name: String,
+    pub(crate) image: String,
+    pub(crate) tag: String,
+    pub(crate) exec: String,
+    pub(crate) config: ConfigSource,
+    pub(crate) selectors: Vec<Selector>,
+    pub(crate) exclude: Vec<Selector>,
+}
+
+/// Where the functionConfig comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum ConfigSource {
+    /// There is none.
+    None,
+    /// `configMap`, as a resource.
+    Map(Resource),
+    /// `configPath`: the live resource of that path, else what the file held.
+    Path {
+        /// Package-relative, cleaned.
+        path: String,
+        on_disk: Resource,
+    },
+}
+
+/// Why the render stopped.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    /// The package in whose pipeline it happened.
+    pub(crate) package: usize,
+    pub(crate) reason: StopReason,
+}
+
+#[derive(Debug)]
+pub(crate) enum StopReason {
+    Cancelled,
+    Failed {
+        kind: FailureKind,
+        /// The step in [`Run::steps`].
+        step: Option<usize>,
+        /// The whole story.
+        message: String,
+        /// kpt's words; `None` where kpt says "already handled error".
+        kpt: Option<String>,
+        /// kpt reports it as an error of the pipeline, not of the package.
+        in_pipeline: bool,
+    },
+}
+
+/// What all packages of a render share.
+pub(crate) struct Run<'a> {
+    pub(crate) runner: &'a mut dyn FunctionRunner,
+    pub(crate) observer: &'a mut dyn Observer,
+    /// Every step so far.
+    pub(crate) steps: Vec<StepReport>,
+    /// Packages whose steps are among them.
+    pub(crate) reached: HashSet<usize>,
+    /// Comments come back as kpt does it.
+    pub(crate) kpt_style: bool,
+    /// False where there is no package to speak of.
+    pub(crate) announce: bool,
+}
+
+/// The state of the list, and why it went no further.
+type Progress = (Vec<Item>, Result<(), Stop>);
+
+impl Package {
+    fn functions(&self) -> impl Iterator<Item = (StepKind, usize, &PlannedFunction)> {
+        let mutators = self.mutators.iter().enumerate().map(|(at, f)| (StepKind::Mutator, at, f));
+        mutators.chain(self.validators.iter().enumerate().map(|(at, f)| (StepKind::Validator, at, f)))
+    }
+
+    /// Reports of all its functions, none of them run, with images as the Kptfile has them.
+    pub(crate) fn reports(&self) -> Vec<StepReport> {
+        let report = |(place, (kind, index, f)): (usize, (StepKind, usize, &PlannedFunction))| StepReport {
+            package: self.path.clone(),
+            package_name: self.name.clone(),
+            kind,
+            index,
+            number: place + 1,
+            name: f.name.clone(),
+            image: f.image.clone(),
+            exec: f.exec.clone(),
+            state: StepState::NotRun,
+            exit_code: 0,
+            execution_error: None,
+            kpt_error: None,
+            stderr: String::new(),
+            stderr_dropped: 0,
+            results: Vec::new(),
+            resources: None,
+            selective: false,
+            recorded: false,
+            elapsed: std::time::Duration::ZERO,
+            fuel: 0,
+            peak_memory: 0,
+        };
+        self.functions().enumerate().map(report).collect()
+    }
+}
+
+impl Run<'_> {
+    /// Runs the pipeline of a package on its own resources and those below it.
+    pub(crate) fn package(&mut self, packages: &[Package], at: usize, items: Vec<Item>) -> Progress {
+        let package = &packages[at];
+        self.reached.insert(at);
+        let stop = |reason| Err(Stop { package: at, reason });
+        let (path, name) = (package.path.as_str(), package.name.as_str());
+        let functions = package.mutators.len() + package.validators.len();
+        if self.announce {
+            self.observer.event(&Event::PackageStarted { path, name, functions });
+        }
+        if functions == 0 {
+            let bad: Vec<&Item> = items.iter().filter(|item| krm_problem(&item.resource).is_some()).collect();
+            let Some((message, kpt)) = input_problems(packages, &bad) else {
+                if self.announce {
+                    self.observer.event(&Event::PackageFinished { path, name, functions });
+                }
+                return (items, Ok(()));
+            };
+            let kind = FailureKind::Package;
+            return (items, stop(StopReason::Failed { kind, step: None, message, kpt: Some(kpt), in_pipeline: false }));
+        }
+        if let Some((message, kpt)) = package.missing_config.clone() {
+            let kind = FailureKind::Package;
+            return (items, stop(StopReason::Failed { kind, step: None, message, kpt: Some(kpt), in_pipeline: false }));
+        }
+        let mut reports = package.reports();
+        let resolved = match self.resolve_all(package, &mut reports) {
+            Ok(resolved) => resolved,
+            Err(reason) => return (items, stop(reason)),
+        };
+        if let Err(reason) = self.check_input(packages, at, &items, &mut reports) {
+            return (items, stop(reason));
+        }
+        let mut items = items;
+        let mut pending = reports.into_iter();
+        for ((_, _, function), resolved) in package.functions().zip(&resolved) {
+            let Some(report) = pending.next() else { break };
+            let (next, outcome) = self.step(package, function, resolved, report, items);
+            items = next;
+            if let Err(reason) = outcome {
+                self.steps.extend(pending);
+                return (items, stop(reason));
+            }
+        }
+        if self.announce {
+            self.observer.event(&Event::PackageFinished { path, name, functions });
+        }
+        (items, Ok(()))
+    }
+
+    /// Finds every function of the package before the first one runs.
+    fn resolve_all(&mut self, package: &Package, reports: &mut Vec<StepReport>) -> Result<Vec<Resolved>, StopReason> {
+        let mut all = Vec::with_capacity(reports.len());
+        let mut failed: Option<(usize, Unresolved)> = None;
+        for (place, (_, _, function)) in package.functions().enumerate() {
+            let name = FunctionName { image: &function.image, tag: &function.tag, exec: &function.exec };
+            match self.runner.resolve(name) {
+                Ok(resolved) => {
+                    reports[place].image.clone_from(&resolved.image);
+                    if let Some(warning) = &resolved.warning {
+                        self.observer.event(&Event::Warning(warning));
+                    }
+                    all.push(resolved);
+                }
+                Err(unresolved) => {
+                    if !unresolved.image.is_empty() {
+                        reports[place].image.clone_from(&unresolved.image);
+                    }
+                    failed.get_or_insert((place, unresolved));
+                }
+            }
+        }
+        let Some((place, unresolved)) = failed else { return Ok(all) };
+        let step = self.steps.len() + place;
+        fail_without_running(&mut reports[place], &unresolved.message, unresolved.kpt.as_deref());
+        let kpt = unresolved.kpt.unwrap_or_else(|| unresolved.message.clone());
+        let message =
+            format!("function \"{}\" ({}): {}", reports[place].function(), place_of(&reports[place]), unresolved.message);
+        self.steps.append(reports);
+        Err(StopReason::Failed { kind: FailureKind::Unresolved, step: Some(step), message, kpt: Some(kpt), in_pipeline: true })
+    }
+
+    /// Refuses documents that are no resources before anything runs, all at once; those that no function of the
+    /// package would get are none of its business.
+    fn check_input(
+        &mut self,
+        packages: &[Package],
+        at: usize,
+        items: &[Item],
+        reports: &mut Vec<StepReport>,
+    ) -> Result<(), StopReason> {
+        let mut first = None;
+        let mut bad = Vec::new();
+        for item in items.iter().filter(|item| krm_problem(&item.resource).is_some()) {
+            let wanted = packages[at].functions().position(|(_, _, f)| matches(&f.selectors, &f.exclude, &item.resource));
+            if let Some(place) = wanted {
+                first = Some(first.map_or(place, |first: usize| first.min(place)));
+                bad.push(item);
+            }
+        }
+        let (Some(place), Some((message, kpt))) = (first, input_problems(packages, &bad)) else { return Ok(()) };
+        let step = self.steps.len() + place;
+        fail_without_running(&mut reports[place], &message, Some(&kpt));
+        self.steps.append(reports);
+        Err(StopReason::Failed { kind: FailureKind::Package, step: Some(step), message, kpt: Some(kpt), in_pipeline: true })
+    }
+
+    fn step(
+        &mut self,
+        package: &Package,
+        function: &PlannedFunction,
+        resolved: &Resolved,
+        mut report: StepReport,
+        items: Vec<Item>,
+    ) -> (Vec<Item>, Result<(), StopReason>) {
+        if self.runner.is_cancelled() {
+            return (items, Err(StopReason::Cancelled));
+        }
+        let (chosen, rest) = select(items, &function.selectors, &function.exclude);
+        report.resources = Some(chosen.len());
+        report.selective = rest.is_selective();
+        self.observer.event(&Event::StepStarted(&report));
+
+        let (config, default_dir) = config_of(function, &chosen, &rest, &package.abs);
+        let (label, place) = (report.function().to_owned(), place_of(&report));
+        let scope = Scope {
+            package_path: &package.abs,
+            default_dir: &default_dir,
+            function: &label,
+            place: &place,
+            mutator: report.kind == StepKind::Mutator,
+            kpt_style: self.kpt_style,
+        };
+        let (mut chosen, outcome) = self.call(resolved.handle, chosen, config, &scope, &mut report);
+        match outcome {
+            Ok(answer) => {
+                report.state = StepState::Passed;
+                report.recorded = true;
+                self.observer.event(&Event::StepPassed(&report));
+                self.steps.push(report);
+                if scope.mutator {
+                    return (rest.merge(answer), Ok(()));
+                }
+                clear_marks(&mut chosen);
+                (rest.restore(chosen), Ok(()))
+            }
+            Err(interruption) => {
+                clear_marks(&mut chosen);
+                let reason = match interruption {
+                    Interruption::Cancelled => StopReason::Cancelled,
+                    Interruption::Refused(refusal) => self.fail(report, refusal),
+                };
+                (rest.restore(chosen), Err(reason))
+            }
+        }
+    }
+
+    /// Runs the function on the chosen resources, which come back as they are, still marked.
+    fn call(
+        &mut self,
+        handle: usize,
+        chosen: Vec<Item>,
+        config: Config,
+        scope: &Scope<'_>,
+        report: &mut StepReport,
+    ) -> (Vec<Item>, Result<Vec<Item>, Interruption>) {
+        let refused = |refusal| Err(Interruption::Refused(refusal));
+        let (chosen, input) = write_input(chosen, config, scope);
+        let (bytes, before) = match input {
+            Ok(input) => input,
+            Err(error) => {
+                let kpt = error.to_string();
+                let message = format!("function \"{}\" ({}): {kpt}", scope.function, scope.place);
+                return (chosen, refused(Refusal::Output { message, kpt: Some(kpt) }));
+            }
+        };
+        match self.runner.run(handle, bytes) {
+            Ok(mut output) => {
+                note(report, &output);
+                let (results, answer) = read_output(&mut output, &chosen, &before, scope);
+                report.results = results;
+                (chosen, answer.map_err(Interruption::Refused))
+            }
+            Err(RunFailure::Cancelled) => (chosen, Err(Interruption::Cancelled)),
+            Err(RunFailure::Ended { message, so_far }) => {
+                note(report, &so_far);
+                let message = format!(
+                    "{message} in step {} ({}) of package \"{}\"",
+                    report.number, scope.function, report.package_name
+                );
+                (chosen, refused(Refusal::Output { message, kpt: None }))
+            }
+        }
+    }
+
+    fn fail(&mut self, mut report: StepReport, refusal: Refusal) -> StopReason {
+        report.state = StepState::Failed;
+        let step = Some(self.steps.len());
+        let (message, kpt) = match refusal {
+            Refusal::Exit => {
+                report.recorded = true;
+                (exit_message(&report), None)
+            }
+            Refusal::Output { message, kpt } => {
+                report.exit_code = 1;
+                report.execution_error = Some(message.clone());
+                report.kpt_error.clone_from(&kpt);
+                (message.clone(), Some(kpt.unwrap_or(message)))
+            }
+        };
+        self.observer.event(&Event::StepFailed(&report));
+        self.steps.push(report);
+        StopReason::Failed { kind: FailureKind::Function, step, message, kpt, in_pipeline: true }
+    }
+}
+
+enum Interruption {
+    Cancelled,
+    Refused(Refusal),
+}
+
+/// `step 2 of package "app"`
+fn place_of(report: &StepReport) -> String {
+    format!("step {} of package \"{}\"", report.number, report.package_name)
+}
+
+fn note(report: &mut StepReport, output: &FunctionOutput) {
+    report.exit_code = output.exit_code;
+    report.stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    report.stderr_dropped = output.stderr_dropped;
+    report.elapsed = output.elapsed;
+    report.fuel = output.fuel;
+    report.peak_memory = output.peak_memory;
+}
+
+/// What a failed function says for itself: its error results, else the first line of its stderr.
+fn exit_message(report: &StepReport) -> String {
+    let start = format!("function \"{}\" ({}) failed with exit code {}", report.function(), place_of(report), report.exit_code);
+    let errors: Vec<String> = report.results.iter().filter(|r| r.is_error()).take(10).map(ToString::to_string).collect();
+    let more = report.results.iter().filter(|r| r.is_error()).count().saturating_sub(errors.len());
+    let stderr = report.stderr.lines().map(str::trim).find(|line| !line.is_empty());
+    match (errors.is_empty(), stderr) {
+        (false, _) if more > 0 => format!("{start}: {} and {more} more", errors.join("; ")),
+        (false, _) => format!("{start}: {}", errors.join("; ")),
+        (true, Some(line)) => format!("{start}: {line}"),
+        (true, None) => start,
+    }
+}
+
+fn fail_without_running(report: &mut StepReport, message: &str, kpt: Option<&str>) {
+    report.state = StepState::Failed;
+    report.exit_code = 1;
+    report.execution_error = Some(message.to_owned());
+    report.kpt_error = kpt.map(str::to_owned);
+}
+
+/// The functionConfig of a call and the directory of files that the function names no place for.
+fn config_of(function: &PlannedFunction, chosen: &[Item], rest: &Rest, package_path: &str) -> (Config, String) {
+    let (path, on_disk) = match &function.config {
+        ConfigSource::None => return (Config::None, String::new()),
+        ConfigSource::Map(resource) => return (Config::Own(resource.clone()), String::new()),
+        ConfigSource::Path { path, on_disk } => (path, on_disk),
+    };
+    let is_it = |item: &Item| {
+        item.resource.package_path() == Some(package_path)
+            && item.resource.path().is_some_and(|own| clean(own) == *path)
+    };
+    let dir = config_scope(path);
+    if let Some(place) = chosen.iter().position(is_it) {
+        return (Config::Chosen(place), dir);
+    }
+    match rest.items().find(|item| is_it(item)) {
+        Some(item) => (Config::Own(item.resource.clone()), dir),
+        None => (Config::Own(on_disk.clone()), String::new()),
+    }
+}
+
+/// Our message and kpt's for documents that are no resources; `None` when there are none.
+fn input_problems(packages: &[Package], bad: &[&Item]) -> Option<(String, String)> {
+    const START: &str = "input resource list must contain only KRM resources: ";
+    let problems: Vec<(Problem, &Item)> =
+        bad.iter().filter_map(|item| Some((krm_problem(&item.resource)?, *item))).collect();
+    let kpt = format!("{START}{}", problems.first()?.0);
+    let lines: Vec<String> = problems.iter().map(|(problem, item)| problem.located(&packages[0].abs, item)).collect();
+    let message = format!(
+        "{START}\n{}\nfiles that are no resources can be named in the package's .krmignore",
+        lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    );
+    Some((message, kpt))
+}

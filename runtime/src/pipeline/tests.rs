@@ -1,0 +1,1 @@
+//! Pipelines with closures as functions.

@@ -1,0 +1,133 @@
+//! What a render tells about its steps: while it runs, through an [`Observer`], and afterwards.
+
+use std::time::Duration;
+
+use portico_krm::FunctionResult;
+
+/// Which list of the pipeline a function stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StepKind {
+    /// Its output replaces its input.
+    Mutator,
+    /// Its output is checked and dropped.
+    Validator,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StepState {
+    /// Exit code 0 and output that passed all checks.
+    Passed,
+    /// It ran, or could not be started.
+    Failed,
+    /// An earlier step failed, or another function of its package cannot run.
+    NotRun,
+}
+
+/// One function call of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepReport {
+    /// Slash path of the package from the root; empty for the root.
+    pub package: String,
+    /// How kpt shows the package: the root directory's name, then the last name of each nested package.
+    pub package_name: String,
+    /// Mutator or validator.
+    pub kind: StepKind,
+    /// Position in its list of the pipeline, from 0.
+    pub index: usize,
+    /// Position among all functions of its package, mutators first, from 1.
+    pub number: usize,
+    /// `name` of the function in the Kptfile, or empty.
+    pub name: String,
+    /// The full image; empty for an executable.
+    pub image: String,
+    /// The command as the Kptfile gives it; empty for an image.
+    pub exec: String,
+    /// How it ended.
+    pub state: StepState,
+    /// The function's exit code: 0 when it passed; 1 when it failed without one of its own, as kpt records it.
+    pub exit_code: i32,
+    /// Why it could not be started, was ended, or had its output refused; `None` when the exit code says it all.
+    pub execution_error: Option<String>,
+    /// What kpt would say in the place of [`StepReport::execution_error`], where it has other words.
+    pub kpt_error: Option<String>,
+    /// Standard error, as text.
+    pub stderr: String,
+    /// Bytes of standard error that were dropped beyond the bound.
+    pub stderr_dropped: u64,
+    /// What the function reported.
+    pub results: Vec<FunctionResult>,
+    /// How many resources it got; `None` when it was not run.
+    pub resources: Option<usize>,
+    /// True when selectors or exclusions chose them.
+    pub selective: bool,
+    /// True when the function ran and its answer was taken: it then has an item in `results.yaml`.
+    pub recorded: bool,
+    /// Wall time.
+    pub elapsed: Duration,
+    /// Fuel it used; 0 for an executable.
+    pub fuel: u64,
+    /// Its peak of linear memory in bytes; 0 for an executable.
+    pub peak_memory: u64,
+}
+
+impl StepReport {
+    /// How progress names the function: the full image or the command.
+    pub fn function(&self) -> &str {
+        if self.image.is_empty() { &self.exec } else { &self.image }
+    }
+
+    /// How summaries name the function: its `name`, else the image, else the command.
+    pub fn label(&self) -> &str {
+        if self.name.is_empty() { self.function() } else { &self.name }
+    }
+}
+
+/// Something that happens during a render, in order.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The turn of a package has come.
+    PackageStarted {
+        /// Slash path from the root; empty for the root.
+        path: &'a str,
+        /// How kpt shows it.
+        name: &'a str,
+        /// How many functions its pipeline has; perhaps none.
+        functions: usize,
+    },
+    /// A function is about to run.
+    StepStarted(&'a StepReport),
+    /// A function passed.
+    StepPassed(&'a StepReport),
+    /// A function failed; nothing of its package or of any other runs after it.
+    StepFailed(&'a StepReport),
+    /// All functions of a package passed.
+    PackageFinished {
+        /// Slash path from the root; empty for the root.
+        path: &'a str,
+        /// How kpt shows it.
+        name: &'a str,
+        /// How many functions its pipeline has; perhaps none.
+        functions: usize,
+    },
+    /// Something to tell that does not stop the render.
+    Warning(&'a str),
+}
+
+/// Gets the events of a render while it runs.
+pub trait Observer {
+    /// Called in the thread of the render; the render waits for it.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+/// Hears nothing.
+impl Observer for () {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+impl<F: FnMut(&Event<'_>)> Observer for F {
+    fn event(&mut self, event: &Event<'_>) {
+        self(event);
+    }
+}
