@@ -485,14 +485,14 @@ impl<'t, 'o> Emitter<'t, 'o> {
         let tail = frame.tail.take();
         let (first, comma_written) = self.begin_flow_item();
         let Some(key) = self.advance() else {
-            if tail.is_some() {
-                if !first && !comma_written {
-                    self.indicator(",", false, false, false);
-                }
-                self.pending.tail = tail;
-                self.write_head();
-            }
             let id = self.stack.last().map(|f| f.id);
+            // A comment below the mapping brings a comma in front of the brace, too: so does kpt.
+            let foot = id.and_then(|id| self.tree.foot_comment(id));
+            if (tail.is_some() || foot.is_some()) && !first && !comma_written {
+                self.indicator(",", false, false, false);
+            }
+            self.pending.tail = tail;
+            self.write_head();
             self.close();
             if self.column() == 0 {
                 self.write_indent();

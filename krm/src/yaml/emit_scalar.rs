@@ -443,7 +443,7 @@ fn write_tag(tag: &str, out: &mut String) {
 
 fn percent_encode(text: &str, out: &mut String) {
     for c in text.chars() {
-        if c.is_ascii_alphanumeric() || "-;/?:@&=+$_.~*'()!%".contains(c) {
+        if c.is_ascii_alphanumeric() || "-;/?:@&=+$,_.~*'()!%".contains(c) {
             out.push(c);
         } else {
             let mut bytes = [0; 4];
