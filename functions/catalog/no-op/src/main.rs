@@ -1,2 +1,4 @@
-//! Entry point.
-fn main() {}
+//! `no-op` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(no_op::program)
+}

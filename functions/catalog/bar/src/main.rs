@@ -1,0 +1,4 @@
+//! `bar` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(bar::program)
+}

@@ -1,0 +1,4 @@
+//! `drop-comments` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(drop_comments::program)
+}

@@ -1,0 +1,4 @@
+//! `foo` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(foo::program)
+}

@@ -1,0 +1,4 @@
+//! `printenv` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(printenv::program)
+}
