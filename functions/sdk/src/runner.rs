@@ -25,11 +25,10 @@ pub trait Runner: Default {
     /// Kinds that earlier versions had.
     const LEGACY_KINDS: &'static [&'static str] = &[];
 
-    /// The configuration from the `data` of a `ConfigMap`.
-    fn from_data(data: BTreeMap<String, String>) -> Self;
+    /// The configuration from the `data` of a `ConfigMap`, empty when it has none; the error becomes a result.
+    fn from_data(data: BTreeMap<String, String>) -> Result<Self, String>;
 
-    /// The configuration from an object of its own kind; the error becomes a result, word for word behind
-    /// `unable to convert object to … with error: ` where the catalog's function says so. See [`crate::config`].
+    /// The configuration from an object of its own kind; the error becomes a result. See [`crate::config`].
     fn from_object(object: &Resource) -> Result<Self, String>;
 
     /// Edits the items; false when the function fails.
@@ -98,10 +97,10 @@ fn read_config<R: Runner>(config: &Resource) -> Result<R, String> {
     let (group, kind) = (group(config.api_version()), config.kind());
     if group.is_empty() && kind == "ConfigMap" {
         return match config.tree.get(config.tree.root(), "data") {
-            None => Ok(R::from_data(BTreeMap::new())),
+            None => R::from_data(BTreeMap::new()),
             Some(data) => string_map(&config.tree, data, &["data"])
-                .map(|data| R::from_data(data.into_iter().collect()))
-                .map_err(|error| error.to_string()),
+                .map_err(|error| error.to_string())
+                .and_then(|data| R::from_data(data.into_iter().collect())),
         };
     }
     if group == FUNCTION_GROUP && (kind == R::KIND || R::LEGACY_KINDS.contains(&kind)) {

@@ -58,8 +58,8 @@ impl Runner for SetLabels {
     const KIND: &'static str = "SetLabels";
     const LEGACY_KINDS: &'static [&'static str] = &["SetLabelConfig"];
 
-    fn from_data(data: BTreeMap<String, String>) -> SetLabels {
-        SetLabels { labels: data, ..SetLabels::default() }
+    fn from_data(data: BTreeMap<String, String>) -> Result<SetLabels, String> {
+        Ok(SetLabels { labels: data, ..SetLabels::default() })
     }
 
     fn from_object(object: &Resource) -> Result<SetLabels, String> {
