@@ -4,6 +4,8 @@
 //! `block_scalars`, `names`, `comments`) makes tokens of bytes, the parser (`parse`) puts them into the arena; both
 //! follow libyaml's grammar and go-yaml's attachment of comments, since kpt does. What a value is: `resolve`, `equal`.
 //!
+//! Typed reading: [`from_tree`], through serde.
+//!
 //! Writing: [`emit`] and [`emit_document`] write kpt style, [`emit_json`] what kpt writes into `.json` files.
 mod alias;
 mod block_scalars;
@@ -28,6 +30,7 @@ mod seq_style;
 mod split;
 mod token;
 mod tree;
+mod typed;
 
 pub use documents::{Document, Piece, SourceFile};
 pub use emit::{EmitOptions, emit, emit_document};
@@ -41,3 +44,4 @@ pub use parse::ParseLimits;
 pub use resolve::{ScalarType, plain_is_ambiguous, plain_type};
 pub use seq_style::SeqStyle;
 pub use tree::*;
+pub use typed::{DecodeError, from_tree};
