@@ -61,7 +61,9 @@ fn table(dir: &Path, index: &str) -> io::Result<String> {
             _ => return Err(unreadable(line)),
         }
     }
-    Ok(format!("static MODULES: &[Embedded] = &[\n{modules}];\nstatic FUNCTIONS: &[(&str, usize)] = &[\n{functions}];\n"))
+    Ok(format!(
+        "static MODULES: &[Embedded] = &[\n{modules}];\nstatic FUNCTIONS: &[(&str, usize)] = &[\n{functions}];\n"
+    ))
 }
 
 /// The compiled module where there is one, else the module itself, to be compiled when it is first used.

@@ -69,9 +69,9 @@ impl Catalog {
         let known = published(CatalogName::of(&parsed.name)?.function)?;
         let older = known.older.as_ref()?;
         let newest = known.tags.last()?;
-        older.covers(parsed.tag.as_deref()?).then(|| {
-            format!("`{image}` runs as {} {newest}: {}", known.name, older.difference)
-        })
+        older
+            .covers(parsed.tag.as_deref()?)
+            .then(|| format!("`{image}` runs as {} {newest}: {}", known.name, older.difference))
     }
 }
 
@@ -107,7 +107,9 @@ mod tests {
 
     #[test]
     fn names_outside_the_catalog_resolve_to_nothing() {
-        for image in ["ghcr.io/kptdev/krm-functions-catalog/dne:latest", "not-exist:latest", "docker.io/acme/set-labels:v1"] {
+        for image in
+            ["ghcr.io/kptdev/krm-functions-catalog/dne:latest", "not-exist:latest", "docker.io/acme/set-labels:v1"]
+        {
             assert!(Catalog.resolve(image).is_ok_and(|module| module.is_none()), "{image}");
         }
     }

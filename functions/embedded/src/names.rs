@@ -47,7 +47,9 @@ mod tests {
 
     #[test]
     fn images_of_others_are_not_ours() {
-        for image in ["docker.io/acme/set-labels", "gcr.io/kpt-fn/x/set-labels", "gcr.io/kpt-fn/", "localhost:5000/set-labels"] {
+        for image in
+            ["docker.io/acme/set-labels", "gcr.io/kpt-fn/x/set-labels", "gcr.io/kpt-fn/", "localhost:5000/set-labels"]
+        {
             assert_eq!(CatalogName::of(image), None, "{image}");
         }
     }

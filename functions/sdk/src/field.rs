@@ -60,12 +60,7 @@ pub fn dotted<K: AsRef<str>>(path: &[K]) -> String {
 
 /// The mapping at a path of keys below `base`. A missing or null part gives `None`, or is made when `create` is set;
 /// anything else that is no mapping is an error.
-pub fn mapping_at(
-    tree: &mut Tree,
-    base: NodeId,
-    path: &[&str],
-    create: bool,
-) -> Result<Option<NodeId>, FieldError> {
+pub fn mapping_at(tree: &mut Tree, base: NodeId, path: &[&str], create: bool) -> Result<Option<NodeId>, FieldError> {
     let mut at = base;
     for (depth, key) in path.iter().enumerate() {
         at = match tree.get(at, key) {

@@ -15,12 +15,10 @@ mod tests;
 pub use field::FieldError;
 pub use field_spec::FieldSpec;
 pub use gvk::{GroupVersionKind, group, is_group_version_kind, is_gvk, namespaced_by_table, version};
-pub use identity::{
-    DEFAULT_NAMESPACE, KubeObject, LOCAL_CONFIG, ResourceId, UNKNOWN_NAMESPACE, UPSTREAM_IDENTIFIER,
-};
+pub use identity::{DEFAULT_NAMESPACE, KubeObject, LOCAL_CONFIG, ResourceId, UNKNOWN_NAMESPACE, UPSTREAM_IDENTIFIER};
+pub use plain::{MAX_PLAIN_DEPTH, MAX_PLAIN_NODES, PlainError, plain_copy};
 pub use portico_krm::results::{FunctionResult, ResourceRef};
 pub use portico_krm::{Resource, ResourceList, annotations, yaml};
-pub use plain::{MAX_PLAIN_DEPTH, MAX_PLAIN_NODES, PlainError, plain_copy};
 pub use process::{Error, Output, Processor, Program, Verdict, as_main, main_of, run};
 pub use results::{Results, Severity};
 pub use runner::{FUNCTION_GROUP, Runner, RunnerConfig, with_runner};

@@ -18,7 +18,9 @@ pub enum PlainError {
     #[error("the object has more than {MAX_PLAIN_NODES} values once its aliases are replaced by what they stand for")]
     TooLarge,
     /// Aliases nest too deeply.
-    #[error("the object is nested more than {MAX_PLAIN_DEPTH} deep once its aliases are replaced by what they stand for")]
+    #[error(
+        "the object is nested more than {MAX_PLAIN_DEPTH} deep once its aliases are replaced by what they stand for"
+    )]
     TooDeep,
     /// An alias without its anchor, or inside it.
     #[error("alias `*{0}` stands for nothing: no anchor of that name ends above it")]
@@ -28,8 +30,7 @@ pub enum PlainError {
 /// Copies an object as plain values: no comments, default styles, aliases and merge keys replaced by what they stand
 /// for. Numbers keep their spelling. Keys are sorted bytewise when `sort_keys` is set, else they keep their order.
 pub fn plain_copy(object: &Resource, sort_keys: bool) -> Result<Resource, PlainError> {
-    let mut copy =
-        Copier { from: &object.tree, to: Tree::new_mapping(), sort_keys, anchors: HashMap::new(), nodes: 0 };
+    let mut copy = Copier { from: &object.tree, to: Tree::new_mapping(), sort_keys, anchors: HashMap::new(), nodes: 0 };
     let root = copy.node(object.tree.root(), 0)?;
     copy.to.set_root(root);
     Ok(Resource { tree: copy.to })

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use portico_krm::ResourceList;
 use portico_krm::yaml::ParseLimits;
+use portico_krm::{ResourceList, ResourceListError, ResourceListFault};
 
 /// Whether the function is content with the package. Both answers write the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct Output {
 pub fn run(function: &impl Processor, input: &[u8]) -> Output {
     let mut list = match ResourceList::parse(input, &ParseLimits::default()) {
         Ok(list) => list,
-        Err(error) => return Output { stdout: Vec::new(), stderr: failure(&error), exit_code: 1 },
+        Err(error) => return Output { stdout: Vec::new(), stderr: failure(&refusal(&error)), exit_code: 1 },
     };
     let verdict = function.process(&mut list);
     sort_items(&mut list);
@@ -64,6 +64,14 @@ pub fn run(function: &impl Processor, input: &[u8]) -> Output {
         Ok(Verdict::Pass) => Output { stdout, stderr: String::new(), exit_code: 0 },
         Ok(Verdict::Fail) => Output { stdout, stderr: failure(&"error: function failure"), exit_code: 1 },
         Err(error) => Output { stdout, stderr: failure(&error), exit_code: 1 },
+    }
+}
+
+/// Another kind is told in the very words of the Go SDK, anything else with its place.
+fn refusal(error: &ResourceListError) -> String {
+    match &error.fault {
+        fault @ ResourceListFault::UnexpectedKind(_) => fault.to_string(),
+        _ => error.to_string(),
     }
 }
 

@@ -90,7 +90,8 @@ fn scope_comes_from_the_table_or_from_the_object() {
 #[test]
 fn local_configuration_is_any_value_but_false_and_nothing() {
     let with = |value: &str| {
-        object(&format!("metadata:\n  annotations:\n    config.kubernetes.io/local-config: {value}\n")).is_local_config()
+        object(&format!("metadata:\n  annotations:\n    config.kubernetes.io/local-config: {value}\n"))
+            .is_local_config()
     };
     assert!(with("\"true\"") && with("\"yes\""));
     assert!(!with("\"false\"") && !with("\"\""));

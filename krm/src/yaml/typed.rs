@@ -154,7 +154,10 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         let Some((key, value)) = self.rest.next() else { return Ok(None) };
         let tree = self.node.tree;
         if !tree.is_scalar(key) || tree.scalar_type(key) == ScalarType::Merge {
-            return Err(DecodeError { position: tree.position(key), ..DecodeError::new("keys must be plain names here") });
+            return Err(DecodeError {
+                position: tree.position(key),
+                ..DecodeError::new("keys must be plain names here")
+            });
         }
         self.value = Some((key, value));
         let name: StrDeserializer<'_, DecodeError> = serde::de::IntoDeserializer::into_deserializer(tree.text(key));

@@ -2,9 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "programs own their input: some give it back as it is")]
 
 use portico_fn::yaml::{NodeId, ParseLimits};
-use portico_fn::{
-    Error, Output, Resource, ResourceList, Results, Severity, Verdict, annotations, field, plain_copy,
-};
+use portico_fn::{Error, Output, Resource, ResourceList, Results, Severity, Verdict, annotations, field, plain_copy};
 
 /// Runs an edit; items keep the order that the edit gives them (the SDK's own `run` sorts them).
 fn edit(input: &[u8], edit: impl FnOnce(&mut ResourceList) -> Result<Verdict, Error>) -> Output {

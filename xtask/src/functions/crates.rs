@@ -70,7 +70,8 @@ impl Guests {
         if !output.status.success() {
             bail!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cannot read what cargo metadata says")?;
+        let metadata: Metadata =
+            serde_json::from_slice(&output.stdout).context("cannot read what cargo metadata says")?;
         Guests::of(metadata, root)
     }
 
@@ -103,7 +104,9 @@ fn modules(packages: &[Package]) -> Result<Vec<Module>> {
     let mut shared = BTreeSet::new();
     for name in packages.iter().filter_map(Package::functions).flatten() {
         if !packages.iter().any(|package| package.name == name) {
-            bail!("function `{name}` is listed in a module, but there is no package of that name under functions/catalog");
+            bail!(
+                "function `{name}` is listed in a module, but there is no package of that name under functions/catalog"
+            );
         }
         if !shared.insert(name.clone()) {
             bail!("function `{name}` is listed in two modules");
@@ -136,8 +139,7 @@ mod tests {
 
     #[test]
     fn listed_functions_share_a_module_and_the_others_have_their_own() {
-        let packages =
-            [package("starlark", None), package("small", Some(&["no-op"])), package("no-op", None)];
+        let packages = [package("starlark", None), package("small", Some(&["no-op"])), package("no-op", None)];
         let modules = modules(&packages).expect("modules");
         let names: Vec<_> = modules.iter().map(|m| (m.package.as_str(), m.functions.join(","))).collect();
         assert_eq!(names, [("small", "no-op".to_owned()), ("starlark", "starlark".to_owned())]);

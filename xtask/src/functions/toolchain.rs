@@ -52,10 +52,8 @@ fn private_rustc() -> Option<PathBuf> {
 
 /// True when the compiler starts and has a standard library for the target.
 fn has_target(rustc: &Path) -> bool {
-    let output = Command::new(rustc)
-        .args(["--print", "target-libdir", "--target", TARGET])
-        .stderr(Stdio::null())
-        .output();
+    let output =
+        Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).stderr(Stdio::null()).output();
     let Ok(output) = output else { return false };
     let dir = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     output.status.success() && std::fs::read_dir(dir).is_ok_and(|mut files| files.any(|file| is_std(file.ok())))

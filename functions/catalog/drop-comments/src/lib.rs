@@ -33,7 +33,8 @@ mod tests {
         let list = format!(
             "{HEAD}- apiVersion: v1 # c\n  kind: 'ConfigMap'\n  # h\n  metadata: {{name: a}}\n  data:\n    b: \"1\"\n    a: 'x'\n"
         );
-        let expected = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n  data:\n    b: \"1\"\n    a: x\n";
+        let expected =
+            "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n  data:\n    b: \"1\"\n    a: x\n";
         assert_eq!(items(&list), expected);
     }
 

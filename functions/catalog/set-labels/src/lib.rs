@@ -67,9 +67,7 @@ impl Runner for SetLabels {
         let extras: Extras = config::decode(object).map_err(|error| error.to_string())?;
         let additional = match (extras.additional_label_fields, extras.field_specs) {
             (Some(_), Some(_)) => {
-                return Err(
-                    "`fieldSpecs` has been deprecated, please rename it to `additionalLabelFields`".to_owned()
-                );
+                return Err("`fieldSpecs` has been deprecated, please rename it to `additionalLabelFields`".to_owned());
             }
             (new, old) => new.or(old).unwrap_or_default(),
         };

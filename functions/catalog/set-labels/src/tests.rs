@@ -67,7 +67,9 @@ fn services_and_controllers_get_a_plain_selector() {
 
 #[test]
 fn workloads_get_selectors_and_templates_that_are_there_get_labels() {
-    for (group, kind) in [("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "DaemonSet"), ("apps", "StatefulSet")] {
+    for (group, kind) in
+        [("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "DaemonSet"), ("apps", "StatefulSet")]
+    {
         let head = format!("- apiVersion: {group}/v1\n  kind: {kind}\n  metadata:\n    name: a\n");
         let out = labelled(&format!("{head}  spec:\n    replicas: 1\n"));
         let selector = "    selector:\n      matchLabels:\n        app: new\n        tier: backend\n";
@@ -218,7 +220,8 @@ fn local_configuration_is_left_alone_and_alone_is_no_input() {
 #[test]
 fn without_configuration_it_fails_and_says_so() {
     let item = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n";
-    for config in ["", "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n"] {
+    for config in ["", "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n"]
+    {
         let (text, output) = set_labels(item, config);
         assert_eq!(output.exit_code, 1);
         assert_eq!(output.stderr, "failed to evaluate function: error: function failure\n");

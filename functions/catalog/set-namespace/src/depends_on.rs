@@ -26,10 +26,12 @@ impl<'a> Reference<'a> {
             return None;
         };
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        [group, namespace, kind, name]
-            .iter()
-            .all(|part| part.chars().all(word))
-            .then_some(Reference { group, namespace, kind, name })
+        [group, namespace, kind, name].iter().all(|part| part.chars().all(word)).then_some(Reference {
+            group,
+            namespace,
+            kind,
+            name,
+        })
     }
 }
 

@@ -153,7 +153,8 @@ impl<'a> Replacer<'a> {
 }
 
 fn given_differs(object: &Resource, path: &[&str], new: &str) -> bool {
-    object.tree.get_path(object.tree.root(), path).is_none_or(|id| {
-        object.tree.is_null(id) || object.tree.text(id) != new
-    })
+    object
+        .tree
+        .get_path(object.tree.root(), path)
+        .is_none_or(|id| object.tree.is_null(id) || object.tree.text(id) != new)
 }

@@ -10,7 +10,9 @@ fn run_with(items: &str, config: &str) -> (String, Output) {
 
 fn data(data: &[(&str, &str)]) -> String {
     let lines: String = data.iter().map(|(key, value)| format!("    {key}: {value}\n")).collect();
-    format!("functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n{lines}")
+    format!(
+        "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n{lines}"
+    )
 }
 
 /// The items and the messages, with namespace `new`.
@@ -77,7 +79,8 @@ fn a_namespace_object_gets_the_new_name() {
 
 #[test]
 fn old_namespaces_are_listed_once_and_sorted() {
-    let list = format!("{}{}{}", service("    namespace: b\n"), service("    namespace: a\n"), service("    namespace: b\n"));
+    let list =
+        format!("{}{}{}", service("    namespace: b\n"), service("    namespace: a\n"), service("    namespace: b\n"));
     assert_eq!(renamed(&list).1[0], "namespace [a b] updated to \"new\", 3 value(s) changed");
 }
 
@@ -119,12 +122,16 @@ fn the_service_of_an_api_service_moves_when_it_has_a_name() {
 #[test]
 fn subjects_with_a_namespace_move_in_both_kinds_of_bindings() {
     let subjects = "  subjects:\n  - kind: ServiceAccount\n    name: runner # who\n    namespace: old\n  - kind: ServiceAccount\n    name: elsewhere\n    namespace: other\n  - kind: User\n    name: ann\n";
-    let cluster = format!("- apiVersion: rbac.authorization.k8s.io/v1\n  kind: ClusterRoleBinding\n  metadata:\n    name: b\n{subjects}");
+    let cluster = format!(
+        "- apiVersion: rbac.authorization.k8s.io/v1\n  kind: ClusterRoleBinding\n  metadata:\n    name: b\n{subjects}"
+    );
     let (items, messages) = renamed(&cluster);
     assert_eq!(items.matches("namespace: new").count(), 2, "{items}");
     assert!(items.contains("name: runner # who\n"), "{items}");
     assert_eq!(messages[0], "namespace [old other] updated to \"new\", 2 value(s) changed");
-    let role = format!("- apiVersion: rbac.authorization.k8s.io/v1\n  kind: RoleBinding\n  metadata:\n    name: b\n    namespace: old\n{subjects}");
+    let role = format!(
+        "- apiVersion: rbac.authorization.k8s.io/v1\n  kind: RoleBinding\n  metadata:\n    name: b\n    namespace: old\n{subjects}"
+    );
     assert_eq!(renamed(&role).0.matches("namespace: new").count(), 3);
 }
 
@@ -146,7 +153,8 @@ fn a_missing_namespace_is_written_as_default_when_the_matcher_is_another() {
 
 #[test]
 fn a_matcher_finds_the_upstream_namespace_and_says_so() {
-    let item = service("    namespace: mine\n    annotations:\n      internal.kpt.dev/upstream-identifier: '|Service|up|s'\n");
+    let item =
+        service("    namespace: mine\n    annotations:\n      internal.kpt.dev/upstream-identifier: '|Service|up|s'\n");
     let (items, messages) = renamed_with(&item, &[("namespace", "new"), ("namespaceMatcher", "up")]);
     assert!(items.contains("namespace: new\n"), "{items}");
     let expected = "[Resource(apiVersion=v1, kind=Service, namespace=mine, name=s)] has matching origin up";
@@ -155,7 +163,8 @@ fn a_matcher_finds_the_upstream_namespace_and_says_so() {
 
 #[test]
 fn an_object_whose_upstream_has_no_namespace_is_left_alone() {
-    let item = service("    namespace: mine\n    annotations:\n      internal.kpt.dev/upstream-identifier: '|Service|~C|s'\n");
+    let item =
+        service("    namespace: mine\n    annotations:\n      internal.kpt.dev/upstream-identifier: '|Service|~C|s'\n");
     assert!(renamed(&item).0.contains("namespace: mine\n"));
 }
 
