@@ -96,3 +96,6 @@ impl From<ParseError> for KptfileError {
         KptfileError::new(FaultKind::Syntax, error.go_text(), vec![problem])
     }
 }
+
+#[cfg(test)]
+mod tests;
