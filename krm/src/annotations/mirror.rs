@@ -200,3 +200,141 @@ fn check(item: &Resource) -> Result<(), MirrorError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotations::PACKAGE_PATH;
+    use crate::resource::testing::resource;
+
+    /// Two resources as the reader gives them.
+    fn items() -> Vec<Resource> {
+        let mut items = vec![resource("v1", "ConfigMap", "a"), resource("v1", "ConfigMap", "b")];
+        for (index, item) in items.iter_mut().enumerate() {
+            item.set_annotation(LEGACY_INDEX, &index.to_string());
+            item.set_annotation(LEGACY_PATH, "x.yaml");
+            item.set_annotation(INDEX, &index.to_string());
+            item.set_annotation(PACKAGE_PATH, "/p");
+            item.set_annotation(PATH, "x.yaml");
+        }
+        items
+    }
+
+    /// What a function makes of the first item, reconciled.
+    fn call(function: impl FnOnce(&mut Resource)) -> Result<Resource, MirrorError> {
+        let mut items = items();
+        let before = prepare(&mut items).expect("consistent");
+        function(&mut items[0]);
+        reconcile(&mut items, &before)?;
+        Ok(items.swap_remove(0))
+    }
+
+    fn paths(item: &Resource) -> (Option<&str>, Option<&str>) {
+        (item.annotation(PATH), item.annotation(LEGACY_PATH))
+    }
+
+    #[test]
+    fn positions_are_added_for_the_call_and_removed_after_it() {
+        let mut items = items();
+        let before = prepare(&mut items).expect("consistent");
+        assert_eq!(items[1].annotation(MIGRATION_ID), Some("1"));
+        reconcile(&mut items, &before).expect("unchanged");
+        assert!(items.iter().all(|item| item.annotation(MIGRATION_ID).is_none()));
+    }
+
+    #[test]
+    fn a_change_of_either_spelling_is_carried_over() {
+        let item = call(|item| item.set_annotation(PATH, "new.yaml")).expect("one change");
+        assert_eq!(paths(&item), (Some("new.yaml"), Some("new.yaml")));
+        let item = call(|item| item.set_annotation(LEGACY_PATH, "new.yaml")).expect("one change");
+        assert_eq!(paths(&item), (Some("new.yaml"), Some("new.yaml")));
+        let item = call(|item| item.set_annotation(LEGACY_INDEX, "7")).expect("one change");
+        assert_eq!((item.annotation(INDEX), item.annotation(LEGACY_INDEX)), (Some("7"), Some("7")));
+        let item = call(|item| {
+            item.set_annotation(PATH, "new.yaml");
+            item.set_annotation(LEGACY_PATH, "new.yaml");
+        });
+        assert_eq!(paths(&item.expect("the same change twice")), (Some("new.yaml"), Some("new.yaml")));
+    }
+
+    #[test]
+    fn two_different_changes_are_refused() {
+        for (internal, legacy, pair) in [(PATH, LEGACY_PATH, "path"), (INDEX, LEGACY_INDEX, "index")] {
+            let error = call(|item| {
+                item.set_annotation(internal, "8");
+                item.set_annotation(legacy, "9");
+            })
+            .expect_err("two changes");
+            assert_eq!(
+                error.to_string(),
+                format!("resource input to function has mismatched legacy and internal {pair} annotations")
+            );
+            let MirrorError::Mismatch { resource, internal, legacy, .. } = error else { panic!("a mismatch") };
+            assert_eq!((resource.as_str(), internal.as_str(), legacy.as_str()), ("v1/ConfigMap/a", "8", "9"));
+        }
+    }
+
+    #[test]
+    fn a_spelling_that_a_function_removed_comes_back() {
+        let item = call(|item| _ = item.remove_annotation(PATH)).expect("one removal");
+        assert_eq!(paths(&item), (Some("x.yaml"), Some("x.yaml")));
+        let item = call(|item| {
+            item.remove_annotation(PATH);
+            item.remove_annotation(LEGACY_PATH);
+        })
+        .expect("two removals");
+        assert_eq!(paths(&item), (None, None));
+    }
+
+    #[test]
+    fn a_generated_resource_gets_the_spelling_that_it_lacks() {
+        let mut items = items();
+        let before = prepare(&mut items).expect("consistent");
+        let mut new = resource("v1", "ConfigMap", "c");
+        new.set_annotation(LEGACY_PATH, "c.yaml");
+        items.push(new);
+        reconcile(&mut items, &before).expect("no change");
+        assert_eq!(paths(&items[2]), (Some("c.yaml"), Some("c.yaml")));
+    }
+
+    #[test]
+    fn a_generated_resource_with_two_different_spellings_is_refused() {
+        let mut items = items();
+        let before = prepare(&mut items).expect("consistent");
+        let mut new = resource("v1", "ConfigMap", "c");
+        new.set_annotation(LEGACY_PATH, "c.yaml");
+        new.set_annotation(PATH, "d.yaml");
+        items.push(new);
+        assert!(matches!(reconcile(&mut items, &before), Err(MirrorError::Mismatch { pair: Pair::Path, .. })));
+    }
+
+    #[test]
+    fn only_spellings_of_the_input_are_kept() {
+        let mut items = vec![resource("v1", "ConfigMap", "a")];
+        items[0].set_annotation(LEGACY_PATH, "x.yaml");
+        let before = prepare(&mut items).expect("consistent");
+        assert_eq!(paths(&items[0]), (Some("x.yaml"), Some("x.yaml")), "functions see both");
+        items[0].set_annotation(PATH, "new.yaml");
+        reconcile(&mut items, &before).expect("one change");
+        assert_eq!(paths(&items[0]), (None, Some("new.yaml")));
+    }
+
+    #[test]
+    fn input_in_mixed_spellings_is_refused() {
+        let mut items = items();
+        items[1].remove_annotation(LEGACY_PATH);
+        items[1].remove_annotation(LEGACY_INDEX);
+        assert_eq!(
+            prepare(&mut items).expect_err("mixed"),
+            MirrorError::Inconsistent { resource: "v1/ConfigMap/b".into() }
+        );
+    }
+
+    #[test]
+    fn an_id_of_somebody_else_is_no_position() {
+        assert_eq!(position("0"), Some(0));
+        for id in ["+1", "01", "", "-1", "x", "99999999999999999999999"] {
+            assert_eq!(position(id), None, "{id}");
+        }
+    }
+}
