@@ -10,7 +10,8 @@ mod modules;
 mod names;
 mod published;
 
-use portico_runtime::{FunctionError, FunctionModule, FunctionSource, ImageRef};
+use portico_runtime::image::ImageRef;
+use portico_runtime::{FunctionError, FunctionModule, FunctionSource};
 
 use crate::names::CatalogName;
 use crate::published::{PUBLISHED, published};
