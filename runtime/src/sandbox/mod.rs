@@ -76,6 +76,8 @@ pub struct Sandbox {
     fuel: u64,
     fuel_granted: u64,
     clock: Clock,
+    /// A buffer that the last run left for the next one's output.
+    spare: Vec<u8>,
 }
 
 /// Fields drop in this order: the Store gives its instances back before the permits for them go.
@@ -97,6 +99,7 @@ impl Sandbox {
             fuel: limits.fuel,
             fuel_granted: limits.fuel,
             clock: Clock::new(&limits),
+            spare: Vec::new(),
             limits,
         }
     }
@@ -139,7 +142,7 @@ impl Sandbox {
         self.clock.start_step(Instant::now(), &self.limits);
         let store = &mut live.store;
         let state = store.data_mut();
-        state.wasi = Context::new(call, &self.limits);
+        state.wasi = Context::new(call, &self.limits, std::mem::take(&mut self.spare));
         state.memory = None;
         state.limiter.start_step();
         state.clock = self.clock;
@@ -156,7 +159,8 @@ impl Sandbox {
         let peak_memory = state.limiter.memory_of_step();
         let memory_refused = state.limiter.memory_refused();
         let table_refused = state.limiter.table_refused();
-        let (stdout, stderr) = state.wasi.take_output();
+        let (stdout, stderr, spare) = state.wasi.take_output();
+        self.spare = spare;
 
         let failure = match result {
             Ok(()) => Ok(0),

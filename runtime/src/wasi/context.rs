@@ -11,6 +11,9 @@ const SEED: u64 = 0x706f_7274_6963_6f21;
 /// The most stdout that is set aside at the first write.
 const FIRST_STDOUT: usize = 64 << 20;
 
+/// The largest buffer that is kept from one run to the next.
+const LARGEST_SPARE: usize = 8 << 20;
+
 /// The world of one run.
 #[derive(Default)]
 pub(crate) struct Context {
@@ -21,6 +24,8 @@ pub(crate) struct Context {
     stdin_total: usize,
     stdout: Vec<u8>,
     stdout_limit: u64,
+    /// A buffer that nobody needs any more: stdin's, once it was read.
+    spare: Vec<u8>,
     stderr: Stderr,
     pub(crate) random: Random,
     closed: [bool; 3],
@@ -43,9 +48,11 @@ pub(crate) enum Stream {
 }
 
 impl Context {
-    pub(crate) fn new(call: Invocation, limits: &Limits) -> Self {
+    /// The world of a call. `spare` is a buffer from the run before.
+    pub(crate) fn new(call: Invocation, limits: &Limits, spare: Vec<u8>) -> Self {
         let Invocation { name, args, env, stdin } = call;
         Self {
+            spare,
             args: Strings::new(std::iter::once(name).chain(args)),
             env: Strings::new(env.into_iter().map(|(name, value)| format!("{name}={value}"))),
             stdin_total: stdin.len(),
@@ -85,8 +92,13 @@ impl Context {
         into[..count].copy_from_slice(&left[..count]);
         self.stdin_read += count;
         if self.stdin_left() == 0 {
-            // Nobody reads it again, and it may be tens of megabytes.
-            self.stdin = Vec::new();
+            // Nobody reads it again, and it may be tens of megabytes: room for the output, which mostly
+            // begins when all input was read. Fresh pages from the system would cost more than the copy.
+            let mut read = std::mem::take(&mut self.stdin);
+            read.clear();
+            if read.capacity() > self.spare.capacity() {
+                self.spare = read;
+            }
             self.stdin_read = 0;
         }
         count
@@ -99,6 +111,7 @@ impl Context {
             return Err(Stop::StdoutFull.into());
         }
         if self.stdout.capacity() == 0 {
+            self.stdout = std::mem::take(&mut self.spare);
             // A function's output is mostly as long as its input.
             self.stdout.reserve(count.max(self.stdin_total.min(FIRST_STDOUT)));
         }
@@ -116,10 +129,12 @@ impl Context {
         self.stderr.dropped += (bytes.len() - kept) as u64;
     }
 
-    /// Stdout and stderr, when the run is over. What is left of the context holds nothing large.
-    pub(crate) fn take_output(&mut self) -> (Vec<u8>, Stderr) {
+    /// Stdout, stderr and a buffer for the next run, when this one is over. What is left of the context
+    /// holds nothing large.
+    pub(crate) fn take_output(&mut self) -> (Vec<u8>, Stderr, Vec<u8>) {
         let done = std::mem::take(self);
-        (done.stdout, done.stderr)
+        let spare = if done.spare.capacity() <= LARGEST_SPARE { done.spare } else { Vec::new() };
+        (done.stdout, done.stderr, spare)
     }
 }
 
@@ -188,12 +203,25 @@ mod tests {
     }
 
     #[test]
+    fn input_that_was_read_makes_room_for_the_output() {
+        let call = Invocation { stdin: vec![1; 1000], ..Invocation::default() };
+        let address = call.stdin.as_ptr();
+        let mut context = Context::new(call, &Limits::default(), Vec::new());
+        assert_eq!(context.read_stdin(&mut [0; 2000]), 1000);
+        assert_eq!(context.stdin_left(), 0);
+        context.reserve_stdout(3).unwrap();
+        context.write_stdout(b"out");
+        let (stdout, _, spare) = context.take_output();
+        assert_eq!((stdout.as_slice(), stdout.as_ptr(), spare.capacity()), (&b"out"[..], address, 0));
+    }
+
+    #[test]
     fn stderr_beyond_its_bound_is_counted() {
         let limits = Limits { stderr: 4, ..Limits::default() };
-        let mut context = Context::new(Invocation::default(), &limits);
+        let mut context = Context::new(Invocation::default(), &limits, Vec::new());
         context.write_stderr(b"abc");
         context.write_stderr(b"def");
-        let (_, stderr) = context.take_output();
+        let (_, stderr, _) = context.take_output();
         assert_eq!((stderr.kept.as_slice(), stderr.dropped), (&b"abcd"[..], 2));
     }
 }
