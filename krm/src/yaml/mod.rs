@@ -40,6 +40,7 @@ pub use equal::value_eq;
 pub use error::ParseError;
 pub use json::emit_json;
 pub(crate) use json::emit_json_inline;
+pub use numbers::{parse_float, parse_int};
 pub use parse::ParseLimits;
 pub use resolve::{ScalarType, plain_is_ambiguous, plain_type};
 pub use seq_style::SeqStyle;

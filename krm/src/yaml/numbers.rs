@@ -27,7 +27,7 @@ fn exactly(f: f64) -> Option<i128> {
 
 /// The integer in a text: decimal, or with `0x`, `0o`, `0`, `0b` before it; underscores are ignored; 64 bits, signed or
 /// not.
-pub(super) fn parse_int(text: &str) -> Option<i128> {
+pub fn parse_int(text: &str) -> Option<i128> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
@@ -69,7 +69,7 @@ pub(super) fn parse_int(text: &str) -> Option<i128> {
 }
 
 /// The float in a text: `1.5`, `.5`, `1.`, `1e3`, `.inf`, `.nan`; underscores are ignored behind a digit or sign.
-pub(super) fn parse_float(text: &str) -> Option<f64> {
+pub fn parse_float(text: &str) -> Option<f64> {
     match text {
         ".nan" | ".NaN" | ".NAN" => return Some(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Some(f64::INFINITY),

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use portico_krm::yaml::{Kind, NodeId, Style, Tree};
 use starlark::values::dict::DictRef;
 use starlark::values::list::ListRef;
-use starlark::values::set::SetRef;
 use starlark::values::structs::StructRef;
 use starlark::values::tuple::TupleRef;
-use starlark::values::{Heap, UnpackValue as _, Value};
+use starlark::values::{Heap, Value};
 
 use super::elements::{self, Slot};
 use super::to_value::{self, same_scalar};
@@ -35,7 +34,7 @@ pub(crate) fn update<'v>(
             update_mapping(tree, id, value, heap, below)?;
             Ok(None)
         }
-        Kind::Sequence => match list(value) {
+        Kind::Sequence => match list(value, heap) {
             Some(values) => {
                 update_sequence(tree, id, &values, heap, below)?;
                 Ok(None)
@@ -52,7 +51,7 @@ pub(crate) fn build<'v>(tree: &mut Tree, value: Value<'v>, heap: Heap<'v>, depth
     if let Some((text, is_string)) = scalar_text(value) {
         return Ok(if is_string { tree.string(&text) } else { tree.scalar(&text, Style::Plain) });
     }
-    if let Some(values) = list(value) {
+    if let Some(values) = list(value, heap) {
         let sequence = tree.sequence(Style::Block);
         for (i, element) in values.into_iter().enumerate() {
             let element = build(tree, element, heap, below).map_err(|u| u.under(format!("[{i}]")))?;
@@ -76,7 +75,7 @@ pub(crate) fn same<'v>(tree: &Tree, id: NodeId, value: Value<'v>, heap: Heap<'v>
     match tree.kind(id) {
         Kind::Scalar => same_scalar(tree, id, value),
         Kind::Alias => false,
-        Kind::Sequence => list(value).is_some_and(|values| {
+        Kind::Sequence => list(value, heap).is_some_and(|values| {
             let mut elements = tree.elements(id);
             values.iter().all(|v| elements.next().is_some_and(|e| same(tree, e, *v, heap))) && elements.next().is_none()
         }),
@@ -124,14 +123,18 @@ fn scalar_text(value: Value<'_>) -> Option<(String, bool)> {
 }
 
 /// The elements of a list, tuple or set.
-fn list(value: Value<'_>) -> Option<Vec<Value<'_>>> {
+fn list<'v>(value: Value<'v>, heap: Heap<'v>) -> Option<Vec<Value<'v>>> {
     if let Some(list) = ListRef::from_value(value) {
         return Some(list.iter().collect());
     }
     if let Some(tuple) = TupleRef::from_value(value) {
         return Some(tuple.iter().collect());
     }
-    SetRef::unpack_value_opt(value).map(|set| set.iter().collect())
+    // the evaluator keeps the type of sets to itself
+    if value.get_type() != "set" {
+        return None;
+    }
+    value.iterate(heap).ok().map(Iterator::collect)
 }
 
 /// The entries of a dict or struct.

@@ -9,6 +9,7 @@ mod math;
 mod refused;
 #[cfg(test)]
 mod tests;
+mod yaml;
 
 use starlark::environment::{FrozenModule, GlobalsBuilder};
 use starlark::eval::FileLoader;
@@ -29,6 +30,7 @@ impl FileLoader for Loader {
             "encoding/base64.star" => globals.namespace("base64", base64::register),
             "encoding/csv.star" => globals.namespace("csv", csv::register),
             "encoding/json.star" => globals.namespace("json", json::register),
+            "encoding/yaml.star" => globals.namespace("yaml", yaml::register),
             "hash.star" => globals.namespace("hash", hash::register),
             "math.star" => globals.namespace("math", math::register),
             "bsoup.star" => globals.namespace("bsoup", refused::bsoup),
