@@ -13,7 +13,10 @@ const PROBES: &str = "portico-probes";
 /// A module and the functions in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Module {
-    /// The package, and the file without its ending.
+    /// The program of the package, and the file without its ending.
+    pub(crate) name: String,
+    /// The package, as cargo knows it. It may differ from the function: cargo can't tell a package of a function from a
+    /// library of the same name.
     pub(crate) package: String,
     /// Names of the functions; the module tells them apart by `argv[0]`.
     pub(crate) functions: Vec<String>,
@@ -43,12 +46,14 @@ struct Package {
 
 #[derive(Deserialize)]
 struct Target {
+    name: String,
     kind: Vec<String>,
 }
 
 impl Package {
-    fn has_program(&self) -> bool {
-        self.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "bin"))
+    /// The name of its program, where it has one.
+    fn program(&self) -> Option<&str> {
+        self.targets.iter().find(|target| target.kind.iter().any(|kind| kind == "bin")).map(|target| &*target.name)
     }
 
     /// The names under `package.metadata.portico.functions`.
@@ -89,7 +94,7 @@ impl Guests {
         let catalog = modules(&catalog)?;
         let probes = probes.with_context(|| format!("the workspace has no package `{PROBES}`"))?;
         let functions = probes.functions().unwrap_or_default();
-        Ok(Guests { catalog, probes: Module { package: probes.name, functions } })
+        Ok(Guests { catalog, probes: Module { name: probes.name.clone(), package: probes.name, functions } })
     }
 
     /// The packages to build.
@@ -99,7 +104,7 @@ impl Guests {
 }
 
 /// A package that lists functions is the module of all of them; a package that no other one lists is a module with the
-/// one function of its name.
+/// one function that its program is named after.
 fn modules(packages: &[Package]) -> Result<Vec<Module>> {
     let mut shared = BTreeSet::new();
     for name in packages.iter().filter_map(Package::functions).flatten() {
@@ -114,13 +119,14 @@ fn modules(packages: &[Package]) -> Result<Vec<Module>> {
     }
     let mut modules: Vec<Module> = packages
         .iter()
-        .filter(|package| package.has_program() && !shared.contains(&package.name))
-        .map(|package| Module {
-            package: package.name.clone(),
-            functions: package.functions().unwrap_or_else(|| vec![package.name.clone()]),
+        .filter(|package| !shared.contains(&package.name))
+        .filter_map(|package| {
+            let name = package.program()?.to_owned();
+            let functions = package.functions().unwrap_or_else(|| vec![name.clone()]);
+            Some(Module { name, package: package.name.clone(), functions })
         })
         .collect();
-    modules.sort_by(|a, b| a.package.cmp(&b.package));
+    modules.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(modules)
 }
 
@@ -132,16 +138,16 @@ mod tests {
         Package {
             name: name.to_owned(),
             manifest_path: PathBuf::from("Cargo.toml"),
-            targets: vec![Target { kind: vec!["bin".to_owned()] }],
+            targets: vec![Target { name: name.trim_start_matches("portico-").to_owned(), kind: vec!["bin".to_owned()] }],
             metadata: functions.map(|functions| serde_json::json!({"portico": {"functions": functions}})),
         }
     }
 
     #[test]
     fn listed_functions_share_a_module_and_the_others_have_their_own() {
-        let packages = [package("starlark", None), package("small", Some(&["no-op"])), package("no-op", None)];
+        let packages = [package("portico-starlark", None), package("small", Some(&["no-op"])), package("no-op", None)];
         let modules = modules(&packages).expect("modules");
-        let names: Vec<_> = modules.iter().map(|m| (m.package.as_str(), m.functions.join(","))).collect();
+        let names: Vec<_> = modules.iter().map(|m| (m.name.as_str(), m.functions.join(","))).collect();
         assert_eq!(names, [("small", "no-op".to_owned()), ("starlark", "starlark".to_owned())]);
     }
 

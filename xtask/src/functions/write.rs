@@ -19,19 +19,19 @@ pub(crate) fn functions(root: &Path, built: &Path, guests: &Guests, precompile: 
     let mut index = "# Written by `cargo xtask functions`, read by the build of portico-catalog.\n".to_owned();
     let mut kept = BTreeSet::from(["catalog.txt".to_owned()]);
     for module in &guests.catalog {
-        let wasm = read(&built.join(format!("{}.wasm", module.package)))?;
+        let wasm = read(&built.join(format!("{}.wasm", module.name)))?;
         let digest = hex(&Sha256::digest(&wasm));
-        write_if_changed(&dir.join(format!("{}.wasm", module.package)), &wasm)?;
-        kept.insert(format!("{}.wasm", module.package));
+        write_if_changed(&dir.join(format!("{}.wasm", module.name)), &wasm)?;
+        kept.insert(format!("{}.wasm", module.name));
         let mut compiled = None;
         if let Some(compiler) = &compiler {
             compiled = Some(precompiled(&dir, module, &wasm, &format!("{digest} {compiler}\n"))?);
-            kept.insert(format!("{}.cwasm", module.package));
-            kept.insert(format!("{}.key", module.package));
+            kept.insert(format!("{}.cwasm", module.name));
+            kept.insert(format!("{}.key", module.name));
         }
-        writeln!(index, "module {} {} sha256:{digest}", module.package, wasm.len())?;
+        writeln!(index, "module {} {} sha256:{digest}", module.name, wasm.len())?;
         for function in &module.functions {
-            writeln!(index, "function {function} {}", module.package)?;
+            writeln!(index, "function {function} {}", module.name)?;
         }
         report(module, wasm.len(), compiled);
     }
@@ -44,7 +44,7 @@ pub(crate) fn functions(root: &Path, built: &Path, guests: &Guests, precompile: 
 pub(crate) fn probes(root: &Path, built: &Path, guests: &Guests) -> Result<()> {
     let dir = root.join("target/probes");
     fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let wasm = read(&built.join(format!("{}.wasm", guests.probes.package)))?;
+    let wasm = read(&built.join(format!("{}.wasm", guests.probes.name)))?;
     let mut kept = BTreeSet::new();
     for function in &guests.probes.functions {
         let file = format!("{function}.wasm");
@@ -58,14 +58,14 @@ pub(crate) fn probes(root: &Path, built: &Path, guests: &Guests) -> Result<()> {
 
 /// Compiles a module ahead of time unless that was done already; gives the size.
 fn precompiled(dir: &Path, module: &Module, wasm: &[u8], key: &str) -> Result<usize> {
-    let file = dir.join(format!("{}.cwasm", module.package));
-    let key_file = dir.join(format!("{}.key", module.package));
+    let file = dir.join(format!("{}.cwasm", module.name));
+    let key_file = dir.join(format!("{}.key", module.name));
     if fs::read_to_string(&key_file).is_ok_and(|old| old == key)
         && let Ok(metadata) = fs::metadata(&file)
     {
         return Ok(usize::try_from(metadata.len())?);
     }
-    let compiled = portico_runtime::precompile(wasm).with_context(|| format!("cannot compile {}", module.package))?;
+    let compiled = portico_runtime::precompile(wasm).with_context(|| format!("cannot compile {}", module.name))?;
     fs::write(&file, &compiled).with_context(|| format!("cannot write {}", file.display()))?;
     fs::write(&key_file, key).with_context(|| format!("cannot write {}", key_file.display()))?;
     Ok(compiled.len())
@@ -80,7 +80,7 @@ fn compiler_key() -> Result<String> {
 fn report(module: &Module, wasm: usize, compiled: Option<usize>) {
     let compiled = compiled.map_or("not compiled ahead".to_owned(), |n| format!("{} compiled", size(n)));
     for function in &module.functions {
-        say(format_args!("  {function:<16} in {}.wasm, {}, {compiled}", module.package, size(wasm)));
+        say(format_args!("  {function:<16} in {}.wasm, {}, {compiled}", module.name, size(wasm)));
     }
 }
 

@@ -8,6 +8,7 @@ mod config;
 mod convert;
 mod error;
 mod eval;
+mod function;
 mod library;
 mod number;
 #[expect(unsafe_code, reason = "the evaluator's derive implements its marker trait, which is unsafe")]
@@ -20,5 +21,6 @@ mod transform;
 pub use config::{ConfigError, script};
 pub use error::ScriptError;
 pub use eval::Script;
+pub use function::{Starlark, program};
 pub use printer::Printer;
 pub use transform::{Surroundings, transform};

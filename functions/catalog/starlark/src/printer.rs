@@ -1,6 +1,7 @@
 //! Where `print` writes.
 
 use std::cell::RefCell;
+use std::io::Write as _;
 
 use starlark::any::ProvidesStaticType;
 
@@ -8,6 +9,15 @@ use starlark::any::ProvidesStaticType;
 pub trait Printer {
     /// Writes a line; `text` comes without its line feed and may hold others.
     fn print_line(&self, text: &str);
+}
+
+/// The standard error of the process. A line that can't be written is lost: the script does not fail for it.
+pub(crate) struct Stderr;
+
+impl Printer for Stderr {
+    fn print_line(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
 }
 
 impl Printer for RefCell<Vec<String>> {

@@ -61,7 +61,7 @@ data:
 fn what_a_script_does_not_touch_stays_as_it_was() {
     assert_eq!(edited("pass", EVERYTHING), EVERYTHING);
     // assigning what is there already changes nothing
-    let same = "d = ctx.resource_list['items'][0]['data']\nd['int'] = 31\nd['exp'] = 1000.0\nd['list'] = ['a', 'b', {'c': 'd'}]\nd['date'] = '2024-01-31'\nd['null'] = None";
+    let same = "d = ctx.resource_list['items'][0]['data']\nd['int'] = 31\nd['exp'] = 1000.0\nd['list'] = ['a', 'b', {'c': 'd'}]\nd['date'] = '2024-01-31'\nd[None] = None";
     assert_eq!(edited(same, EVERYTHING), EVERYTHING);
     // nor does rebuilding the whole resource in place
     let rebuilt = "r = ctx.resource_list['items'][0]\nc = dict(r)\nr.clear()\nr.update(c)";
