@@ -8,7 +8,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, Metadata, MetadataExt as _, OpenOptions};
 
-use super::discover::{Content, Entries, EntryKind, assemble};
+use super::discover::{Content, Entries, EntryKind, Wanted, assemble};
 use super::files::{File, Fingerprint, PackageFiles, PackageWarning, ReadError, matches_globs};
 use super::limits::{LimitExceeded, PackageLimits};
 use super::links::LinkTarget;
@@ -102,9 +102,7 @@ impl Listing<'_> {
         let mut pending = vec![String::new()];
         while let Some(path) = pending.pop() {
             self.list(&path, &mut pending).map_err(|error| match error {
-                ListError::Io(source) => {
-                    ReadError::Io { path: if path.is_empty() { ".".to_owned() } else { path }, source }
-                }
+                ListError::Io(source) => read_error(if path.is_empty() { "." } else { &path }, source),
                 ListError::Limit(limit) => limit.into(),
             })?;
         }
@@ -195,13 +193,22 @@ impl From<LimitExceeded> for ListError {
     }
 }
 
+/// What was listed a moment ago and is gone has been taken away meanwhile.
+fn read_error(path: &str, source: io::Error) -> ReadError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::NotFound => ReadError::Unstable(path),
+        _ => ReadError::Io { path, source },
+    }
+}
+
 struct Contents<'a>(&'a Dir);
 
 impl Content for Contents<'_> {
-    fn read(&mut self, path: &str, setting: &'static str, limit: u64) -> Result<File, ReadError> {
-        let io_error = |source| ReadError::Io { path: path.to_owned(), source };
-        // Only the rules of a package are read through a link, and that within the package.
-        let follow = if setting == "ignore_bytes" { FollowSymlinks::Yes } else { FollowSymlinks::No };
+    fn read(&mut self, path: &str, wanted: Wanted) -> Result<File, ReadError> {
+        let io_error = |source| read_error(path, source);
+        let Wanted { limit, setting, through_link } = wanted;
+        let follow = if through_link { FollowSymlinks::Yes } else { FollowSymlinks::No };
         let mut options = OpenOptions::new();
         // A FIFO that took the file's place must not hold the render up.
         options.read(true).nonblock(true).follow(follow);

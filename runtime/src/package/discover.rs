@@ -32,9 +32,19 @@ pub(super) enum EntryKind {
 
 /// Where contents come from: a disk or a map.
 pub(super) trait Content {
-    /// The content of a file, of which at most `limit` bytes are wanted: a longer one gives an error that
-    /// names `setting`.
-    fn read(&mut self, path: &str, setting: &'static str, limit: u64) -> Result<File, ReadError>;
+    /// The content of a file.
+    fn read(&mut self, path: &str, wanted: Wanted) -> Result<File, ReadError>;
+}
+
+/// How a file may be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// The most bytes it may have.
+    pub(super) limit: u64,
+    /// The name of that limit.
+    pub(super) setting: &'static str,
+    /// Whether a link may be read through, within the package.
+    pub(super) through_link: bool,
 }
 
 /// Puts a package together from a listing and the contents behind it. `warnings` are those of the listing.
@@ -52,6 +62,7 @@ pub(super) fn assemble(
     }
     let mut files = BTreeMap::new();
     let mut others = BTreeMap::new();
+    let wanted = Wanted { limit: limits.file_bytes, setting: "file_bytes", through_link: false };
     let mut budget = Budget { files: 0, bytes: 0, limits };
     for (path, kind) in entries {
         let counts = matches_globs(split(path).1);
@@ -76,7 +87,7 @@ pub(super) fn assemble(
                 let is_input = tree.add_file(path);
                 if is_input || split(path).1 == KPTFILE {
                     budget.count_file(path)?;
-                    let file = content.read(path, "file_bytes", limits.file_bytes)?;
+                    let file = content.read(path, wanted)?;
                     budget.count_bytes(path, &file.bytes)?;
                     files.insert(path.clone(), file);
                 } else {
@@ -122,7 +133,8 @@ fn ignore_rules(
     if !matches!(entries.get(&path), Some(EntryKind::File | EntryKind::Link(LinkTarget::File))) {
         return Ok(IgnoreRules::default());
     }
-    let file = content.read(&path, "ignore_bytes", limits.ignore_bytes)?;
+    let file =
+        content.read(&path, Wanted { limit: limits.ignore_bytes, setting: "ignore_bytes", through_link: true })?;
     let rules = IgnoreRules::parse(&file.bytes);
     LimitExceeded::check(
         &path,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::discover::{Content, Entries, EntryKind, assemble};
+use super::discover::{Content, Entries, EntryKind, Wanted, assemble};
 use super::files::{Change, File, PackageFiles, ReadError};
 use super::limits::{LimitExceeded, PackageLimits};
 use super::path::{PathError, check_form, check_path, is_git, split};
@@ -73,9 +73,9 @@ fn below_git(path: &str) -> Option<&str> {
 struct Contents<'a>(&'a BTreeMap<String, Arc<[u8]>>);
 
 impl Content for Contents<'_> {
-    fn read(&mut self, path: &str, setting: &'static str, limit: u64) -> Result<File, ReadError> {
+    fn read(&mut self, path: &str, wanted: Wanted) -> Result<File, ReadError> {
         let bytes = self.0.get(path).cloned().unwrap_or_default();
-        LimitExceeded::check(path, setting, "bytes", limit, bytes.len() as u64)?;
+        LimitExceeded::check(path, wanted.setting, "bytes", wanted.limit, bytes.len() as u64)?;
         Ok(File { bytes, fingerprint: None })
     }
 }

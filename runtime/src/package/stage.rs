@@ -51,6 +51,8 @@ pub(super) struct Operation<'a> {
     new: Option<String>,
     /// The temporary file with the old content.
     old: Option<String>,
+    /// The owner of the file cannot be given to another one: the content is written into the file itself.
+    in_place: bool,
     state: State,
 }
 
@@ -67,7 +69,7 @@ enum State {
 impl<'a> Operation<'a> {
     pub(super) fn new(path: &'a str, bytes: Option<&'a [u8]>) -> Self {
         let (dir, name) = split(path);
-        Self { path, dir, name, bytes, before: None, new: None, old: None, state: State::Waiting }
+        Self { path, dir, name, bytes, before: None, new: None, old: None, in_place: false, state: State::Waiting }
     }
 
     pub(super) fn is_delete(&self) -> bool {
@@ -161,7 +163,7 @@ impl<'a> Transaction<'a> {
         let Some(bytes) = bytes else { return Ok(()) };
         stage_new_content(handle, operation, bytes, Some(&current), sync)?;
         keep_old_content(handle, operation)?;
-        if current.nlink() > 1 {
+        if current.nlink() > 1 && !operation.in_place {
             self.warnings.push(PackageWarning::HardLinkBroken(path.to_owned()));
         }
         Ok(())
@@ -187,6 +189,11 @@ impl<'a> Transaction<'a> {
             }
         }
         let result = match (&operation.new, operation.before) {
+            (Some(new), Some(_)) if operation.in_place => {
+                // From here on there is something to put back, even if only a part gets written.
+                operation.state = State::Done;
+                overwrite(handle, new, operation.name)
+            }
             (Some(new), Some(_)) => handle.rename(new, handle, operation.name),
             (Some(new), None) => rename_to_new(handle, new, operation.name),
             // A deletion first takes the name away and leaves the content, so that it can be undone.
@@ -199,7 +206,9 @@ impl<'a> Transaction<'a> {
         };
         match result {
             Ok(()) => {
-                operation.new = None;
+                if !operation.in_place {
+                    operation.new = None;
+                }
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ApplyError::Appeared(path.to_owned())),
@@ -218,11 +227,12 @@ impl<'a> Transaction<'a> {
             let (path, dir) = (operation.path, operation.dir);
             let target = if operation.is_delete() { &mut applied.deleted } else { &mut applied.written };
             target.push(path.to_owned());
-            let old = self.operations[index].old.take();
+            let operation = &mut self.operations[index];
+            let temporary = [operation.new.take(), operation.old.take()];
             let sync = self.sync;
             let Ok(handle) = self.directory(path, dir) else { continue };
-            if let Some(old) = old.filter(|old| handle.remove_file(old).is_err()) {
-                applied.warnings.push(PackageWarning::LeftBehind(join(dir, &old)));
+            for left in temporary.into_iter().flatten().filter(|left| handle.remove_file(left).is_err()) {
+                applied.warnings.push(PackageWarning::LeftBehind(join(dir, &left)));
             }
             if sync && !open_for_real(handle).is_ok_and(|dir| rustix::fs::fsync(dir).is_ok()) {
                 tracing::debug!(path, "the directory cannot be synchronised");
@@ -248,17 +258,20 @@ impl<'a> Transaction<'a> {
                 let result = put_back.and_then(|()| match &operation.old {
                     _ if !is_open => Err(io::ErrorKind::NotFound.into()),
                     Some(old) if operation.is_delete() => rename_to_new(handle, old, operation.name),
+                    Some(old) if operation.in_place => overwrite(handle, old, operation.name),
                     Some(old) => handle.rename(old, handle, operation.name),
                     None => handle.remove_file(operation.name),
                 });
+                let old = operation.old.take();
                 if result.is_err() {
-                    failed.push((path.to_owned(), operation.old.take().map(|old| join(dir, &old))));
+                    failed.push((path.to_owned(), old.map(|old| join(dir, &old))));
+                } else if operation.in_place {
+                    operation.old = old;
                 }
-            } else if is_open {
-                for left in [operation.new.take(), operation.old.take()].into_iter().flatten() {
-                    if handle.remove_file(&left).is_err() {
-                        tracing::debug!(path = join(dir, &left), "a temporary file cannot be removed");
-                    }
+            }
+            for left in [operation.new.take(), operation.old.take()].into_iter().flatten() {
+                if is_open && handle.remove_file(&left).is_err() {
+                    tracing::debug!(path = join(dir, &left), "a temporary file cannot be removed");
                 }
             }
         }
@@ -368,9 +381,7 @@ fn is_there_already(
 }
 
 fn has_content(dir: &Dir, name: &str, wanted: &[u8]) -> io::Result<bool> {
-    let mut options = OpenOptions::new();
-    options.read(true).nonblock(true).follow(FollowSymlinks::No);
-    let file = dir.open_with(name, &options)?;
+    let file = open_to_read(dir, name)?;
     if !file.metadata()?.is_file() {
         return Ok(false);
     }
@@ -405,7 +416,7 @@ fn stage_new_content(
     let mut file = create(dir, &name, mode).map_err(operation.io("write"))?;
     operation.new = Some(name);
     if let Some(current) = current {
-        keep_owner_and_mode(&file, operation, current)?;
+        operation.in_place = !keep_owner_and_mode(&file, current).map_err(operation.io("write"))?;
     }
     file.write_all(bytes).map_err(operation.io("write"))?;
     if sync {
@@ -420,39 +431,56 @@ fn create(dir: &Dir, name: &str, mode: u32) -> io::Result<File> {
     dir.open_with(name, &options)
 }
 
-fn keep_owner_and_mode(file: &File, operation: &Operation<'_>, current: &Metadata) -> Result<(), ApplyError> {
-    let own = file.metadata().map_err(operation.io("write"))?;
+/// Gives a new file owner, group and mode of the one it stands for; false when this process may not.
+fn keep_owner_and_mode(file: &File, current: &Metadata) -> io::Result<bool> {
+    let own = file.metadata()?;
     let (uid, gid) = (current.uid(), current.gid());
     if (own.uid(), own.gid()) != (uid, gid) {
         let owner = (own.uid() != uid).then(|| Uid::from_raw(uid));
         let group = (own.gid() != gid).then(|| Gid::from_raw(gid));
-        rustix::fs::fchown(file, owner, group).map_err(|error| ApplyError::Owner {
-            path: operation.path.to_owned(),
-            uid,
-            gid,
-            source: error.into(),
-        })?;
+        if rustix::fs::fchown(file, owner, group).is_err() {
+            return Ok(false);
+        }
     }
     // After the owner, whose change takes some bits away.
-    file.set_permissions(Permissions::from_mode(current.mode() & 0o7777)).map_err(operation.io("write"))
+    file.set_permissions(Permissions::from_mode(current.mode() & 0o7777))?;
+    Ok(true)
 }
 
-/// Gives the old content a second name; where the file system has no second names, a copy.
+/// Gives the old content a second name; a copy, where the file itself will be written to or the file system
+/// has no second names.
 fn keep_old_content(dir: &Dir, operation: &mut Operation<'_>) -> Result<(), ApplyError> {
     let old = temporary_name(OLD);
-    if dir.hard_link(operation.name, dir, &old).is_err() {
-        let mut options = OpenOptions::new();
-        options.read(true).nonblock(true).follow(FollowSymlinks::No);
-        let mut from = dir.open_with(operation.name, &options).map_err(operation.io("read"))?;
-        let current = from.metadata().map_err(operation.io("read"))?;
-        let mut to = create(dir, &old, 0o600).map_err(operation.io("keep the old content of"))?;
+    if !operation.in_place && dir.hard_link(operation.name, dir, &old).is_ok() {
         operation.old = Some(old);
-        keep_owner_and_mode(&to, operation, &current)?;
-        io::copy(&mut from, &mut to).map_err(operation.io("keep the old content of"))?;
         return Ok(());
     }
+    let mut from = open_to_read(dir, operation.name).map_err(operation.io("read"))?;
+    let current = from.metadata().map_err(operation.io("read"))?;
+    let mut to = create(dir, &old, 0o600).map_err(operation.io("keep the old content of"))?;
     operation.old = Some(old);
+    if !operation.in_place {
+        keep_owner_and_mode(&to, &current).map_err(operation.io("keep the old content of"))?;
+    }
+    io::copy(&mut from, &mut to).map_err(operation.io("keep the old content of"))?;
     Ok(())
+}
+
+/// Opens a file, but neither through a link nor waiting for the other end of a FIFO.
+fn open_to_read(dir: &Dir, name: &str) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).nonblock(true).follow(FollowSymlinks::No);
+    dir.open_with(name, &options)
+}
+
+/// Gives a file the content of another one.
+fn overwrite(dir: &Dir, from: &str, to: &str) -> io::Result<()> {
+    let mut content = open_to_read(dir, from)?;
+    let mut options = OpenOptions::new();
+    options.write(true).nonblock(true).follow(FollowSymlinks::No);
+    let mut file = dir.open_with(to, &options)?;
+    let length = io::copy(&mut content, &mut file)?;
+    file.set_len(length)
 }
 
 /// Renames to a name that must be free.

@@ -82,20 +82,6 @@ pub enum ApplyError {
     /// Nobody may write to the file.
     #[error("`{0}` is read-only; nothing was written: make it writable, or name it in `.krmignore`")]
     ReadOnly(String),
-    /// The file's owner or group could not be kept.
-    #[error(
-        "cannot keep owner {uid} and group {gid} of `{path}`; nothing was written: run as that user, or change the owner"
-    )]
-    Owner {
-        /// The file.
-        path: String,
-        /// Its owner.
-        uid: u32,
-        /// Its group.
-        gid: u32,
-        /// Why.
-        source: io::Error,
-    },
     /// The operating system refused.
     #[error("cannot {action} `{path}`; nothing was written")]
     Io {
@@ -150,7 +136,8 @@ impl PackageDir {
     /// is not written.
     ///
     /// Existing files keep mode, owner and group; new ones get what the process's umask leaves of 0666.
-    /// A file with several names (hard links) gets its content under the changed name alone, with a warning.
+    /// A file whose owner cannot be kept otherwise is written in place instead of replaced. A file with
+    /// several names (hard links) gets its content under the changed name alone, with a warning.
     pub fn apply(&self, changes: &[Change], base: &PackageFiles) -> Result<Applied, ApplyError> {
         self.apply_observed(changes, base, &mut |_, _| Ok(()))
     }
