@@ -6,7 +6,10 @@ mod hash;
 mod json;
 mod krmfn;
 mod math;
+#[expect(unsafe_code, reason = "the evaluator's derive implements its marker trait, which is unsafe")]
+mod re;
 mod refused;
+mod regex;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -33,6 +36,7 @@ impl FileLoader for Loader {
             "encoding/yaml.star" => globals.namespace("yaml", yaml::register),
             "hash.star" => globals.namespace("hash", hash::register),
             "math.star" => globals.namespace("math", math::register),
+            "re.star" => globals.namespace("re", re::register),
             "bsoup.star" => globals.namespace("bsoup", refused::bsoup),
             "geo.star" => globals.namespace("geo", refused::geo),
             "html.star" => refused::html(&mut globals),

@@ -5,7 +5,7 @@ fn every_library_of_upstream_loads() {
     let source = "load('bsoup.star', 'bsoup')\nload('encoding/base64.star', 'base64')\nload('encoding/csv.star', 'csv')\n\
         load('encoding/json.star', 'json')\nload('encoding/yaml.star', 'yaml')\nload('geo.star', 'geo')\nload('hash.star', 'hash')\n\
         load('html.star', 'html')\nload('http.star', 'http')\nload('math.star', 'math')\n\
-        load('xlsx.star', 'xlsx')\nload('zipfile.star', 'ZipFile')\nload('krmfn.star', 'krmfn')\n\
+        load('re.star', 're')\nload('xlsx.star', 'xlsx')\nload('zipfile.star', 'ZipFile')\nload('krmfn.star', 'krmfn')\n\
         print('loaded')\n";
     assert_eq!(prints(source), "loaded");
 }
@@ -82,4 +82,15 @@ fn yaml_is_loaded_and_dumped() {
     assert_eq!(yaml("yaml.dumps({'b': ['1', 1, None], 'a': {'c': 'x\\ny\\n'}})"), "a:\n  c: |\n    x\n    y\nb:\n- \"1\"\n- 1\n- null\n");
     let error = fails("load('encoding/yaml.star', 'yaml')\nyaml.loads('a: [')");
     assert!(error.starts_with("yaml.loads: line "), "{error}");
+}
+
+#[test]
+fn regular_expressions_match_split_and_replace() {
+    let re = |body: &str| prints(&format!("load('re.star', 're')\nr = re.compile('(o+)(x?)')\nprint({body})"));
+    assert_eq!(re("re.match('(o+)(x?)', 'foo box'), r.match('foo box'), r.match('none'[2:])"), "[(\"oo\", \"oo\", \"\"), (\"ox\", \"o\", \"x\")] [(\"oo\", \"oo\", \"\"), (\"ox\", \"o\", \"x\")] []");
+    assert_eq!(re("re.findall('foo', 'foo bar foo'), r.findall('foo box')"), "(\"foo\", \"foo\") (\"oo\", \"ox\")");
+    assert_eq!(re("re.split(' ', 'a b c'), re.split(' ', 'a b c', maxsplit=1), r.split('foo box')"), "(\"a\", \"b\", \"c\") (\"a\", \"b c\") (\"f\", \" b\", \"\")");
+    assert_eq!(re("re.sub('o(.)', '<$1>', 'fob cox'), r.sub('-', 'foo box'), re.sub('o', '0', 'foo', count=1)"), "f<b> c<x> f- b- f0o");
+    let error = fails("load('re.star', 're')\nre.compile('(')");
+    assert!(error.starts_with("error parsing regexp: "), "{error}");
 }
