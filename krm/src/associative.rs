@@ -119,8 +119,64 @@ fn number(text: &str) -> Option<f64> {
     Some(if value == 0.0 { 0.0 } else if negative { -value } else { value })
 }
 
+/// True when both mappings have the same keys in the same order.
+pub(crate) fn same_keys(from: &Tree, from_map: NodeId, to: &Tree, to_map: NodeId) -> bool {
+    let (mut old, mut new) = (from.entries(from_map), to.entries(to_map));
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return true,
+            (Some((a, _)), Some((b, _))) if same_key(from, a, to, b) => {}
+            _ => return false,
+        }
+    }
+}
+
+/// True when it is plain to see that the elements of both sequences are the same ones, in the same order: equal scalars,
+/// or mappings with equal keys at equal places.
+pub(crate) fn same_elements(from: &Tree, from_seq: NodeId, to: &Tree, to_seq: NodeId) -> bool {
+    let (mut old, mut new) = (from.elements(from_seq), to.elements(to_seq));
+    let mut by = None;
+    loop {
+        let (a, b) = match (old.next(), new.next()) {
+            (None, None) => return true,
+            (Some(a), Some(b)) if from.kind(a) == to.kind(b) => (a, b),
+            _ => return false,
+        };
+        let same = match from.kind(a) {
+            Kind::Scalar | Kind::Alias => from.text(a) == to.text(b),
+            Kind::Sequence => false,
+            Kind::Mapping => {
+                let key = by.or_else(|| KEYS.iter().find(|(key, _)| to.get(b, key).is_some()));
+                by = key;
+                key.is_some_and(|(key, second)| {
+                    let scalar = |tree: &Tree, id: NodeId, key: &str| tree.get(id, key).filter(|v| tree.is_scalar(*v));
+                    let first = match (scalar(from, a, key), scalar(to, b, key)) {
+                        (Some(x), Some(y)) => from.text(x) == to.text(y),
+                        _ => false,
+                    };
+                    first
+                        && second.is_none_or(|second| {
+                            scalar(from, a, second).map(|v| from.text(v)) == scalar(to, b, second).map(|v| to.text(v))
+                        })
+                })
+            }
+        };
+        if !same {
+            return false;
+        }
+    }
+}
+
 /// For each element of `to`, the place in `from` of the element that it is.
-pub(crate) fn match_elements(from: &Values<'_>, from_seq: NodeId, to: &Values<'_>, to_seq: NodeId) -> Vec<Option<usize>> {
+///
+/// With `scalars`, a scalar with another value at the place of an old one counts as that one, changed.
+pub(crate) fn match_elements(
+    from: &Values<'_>,
+    from_seq: NodeId,
+    to: &Values<'_>,
+    to_seq: NodeId,
+    scalars: bool,
+) -> Vec<Option<usize>> {
     let old: Vec<NodeId> = from.tree.elements(from_seq).collect();
     let new: Vec<NodeId> = to.tree.elements(to_seq).collect();
     let keyed = keys_of(from.tree, &old, to.tree, &new);
@@ -131,7 +187,8 @@ pub(crate) fn match_elements(from: &Values<'_>, from_seq: NodeId, to: &Values<'_
         }
         None => by_value(from, &old, to, &new),
     };
-    pair_gaps(from, &old, to, &new, keyed.is_some(), &mut pairs);
+    let loose = Loose { keyed: keyed.is_some(), scalars };
+    pair_gaps(from, &old, to, &new, loose, &mut pairs);
     pairs
 }
 
@@ -155,18 +212,47 @@ fn keys_in<'t>(tree: &'t Tree, elements: &[NodeId], key: &str, second: Option<&s
     keys.iter().all(|key| seen.insert(*key)).then_some(keys)
 }
 
-/// Equal values pair up, the first with the first.
+/// Equal values pair up: first what both lists begin and end with, then the first with the first.
 fn by_value(from: &Values<'_>, old: &[NodeId], to: &Values<'_>, new: &[NodeId]) -> Vec<Option<usize>> {
-    let mut at: HashMap<u64, Vec<usize>> = HashMap::with_capacity(old.len());
-    for (place, id) in old.iter().enumerate().rev() {
-        at.entry(from.hash(*id)).or_default().push(place);
+    let old: Vec<u64> = old.iter().map(|id| from.hash(*id)).collect();
+    let new: Vec<u64> = new.iter().map(|id| to.hash(*id)).collect();
+    let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - start;
+    let end = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let mut at: HashMap<u64, Vec<usize>> = HashMap::new();
+    for place in (start..old.len() - end).rev() {
+        at.entry(old[place]).or_default().push(place);
     }
-    new.iter().map(|id| at.get_mut(&to.hash(*id))?.pop()).collect()
+    (0..new.len())
+        .map(|n| {
+            if n < start {
+                return Some(n);
+            }
+            if n >= new.len() - end {
+                return Some(n + old.len() - new.len());
+            }
+            at.get_mut(&new[n])?.pop()
+        })
+        .collect()
+}
+
+/// What may pair up without being equal.
+#[derive(Clone, Copy)]
+struct Loose {
+    keyed: bool,
+    scalars: bool,
 }
 
 /// Pairs what lies between two paired neighbours, in order, when both lists have as many there and they are alike:
 /// the element was changed in place.
-fn pair_gaps(from: &Values<'_>, old: &[NodeId], to: &Values<'_>, new: &[NodeId], keyed: bool, pairs: &mut [Option<usize>]) {
+fn pair_gaps(
+    from: &Values<'_>,
+    old: &[NodeId],
+    to: &Values<'_>,
+    new: &[NodeId],
+    loose: Loose,
+    pairs: &mut [Option<usize>],
+) {
     let mut taken = vec![false; old.len()];
     pairs.iter().flatten().for_each(|at| taken[*at] = true);
     let mut at = 0;
@@ -181,7 +267,7 @@ fn pair_gaps(from: &Values<'_>, old: &[NodeId], to: &Values<'_>, new: &[NodeId],
         let same = end_old.checked_sub(start_old) == Some(end - at) && !taken[start_old..end_old].contains(&true);
         if same {
             for n in 0..end - at {
-                if alike(from, old[start_old + n], to, new[at + n], keyed) {
+                if alike(from, old[start_old + n], to, new[at + n], loose) {
                     pairs[at + n] = Some(start_old + n);
                 }
             }
@@ -192,10 +278,11 @@ fn pair_gaps(from: &Values<'_>, old: &[NodeId], to: &Values<'_>, new: &[NodeId],
 
 /// True when the second node may be the first one after a change: collections of one kind; of elements with another
 /// key, more than half of the entries must be equal.
-fn alike(from: &Values<'_>, old: NodeId, to: &Values<'_>, new: NodeId, keyed: bool) -> bool {
+fn alike(from: &Values<'_>, old: NodeId, to: &Values<'_>, new: NodeId, loose: Loose) -> bool {
     match (from.tree.kind(old), to.tree.kind(new)) {
         (Kind::Sequence, Kind::Sequence) => true,
-        (Kind::Mapping, Kind::Mapping) if !keyed => true,
+        (Kind::Scalar, Kind::Scalar) => loose.scalars,
+        (Kind::Mapping, Kind::Mapping) if !loose.keyed => true,
         (Kind::Mapping, Kind::Mapping) => {
             let entries: HashMap<&str, NodeId> = from.tree.entries(old).map(|(k, v)| (from.tree.text(k), v)).collect();
             let equal = to.tree.entries(new).filter(|(key, value)| {

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::associative::{Values, match_elements, match_entries};
-use crate::yaml::{Comments, Kind, NodeId, Style, Tree};
+use crate::associative::{Values, match_elements, match_entries, same_elements, same_keys};
+use crate::yaml::{Comments, EmitOptions, Kind, NodeId, ParseLimits, Style, Tree, emit_document_as_kpt};
 
 /// Nesting below which nothing is taken over. The parser's own limit is lower.
 const DEPTH: usize = 1000;
@@ -26,6 +26,32 @@ pub fn copy_comments(from: &Tree, to: &mut Tree) {
 pub fn copy_comments_as_kpt(from: &Tree, to: &mut Tree) {
     if let Some(plan) = Plan::make(from, to, true) {
         plan.apply(to);
+    }
+}
+
+/// Gives folded scalars (`>`) the value that kpt's own writer leaves of them: lines that are indented further lose or
+/// gain blank lines around them. For kpt style only, before a resource goes to its first function.
+pub fn fold_as_kpt(tree: &mut Tree) {
+    if !tree.has_root() || !tree.has_style(Style::Folded) {
+        return;
+    }
+    let mut stack = vec![tree.root()];
+    while let Some(id) = stack.pop() {
+        stack.extend(tree.children(id));
+        if !tree.is_scalar(id) || tree.style(id) != Style::Folded {
+            continue;
+        }
+        let mut one = Tree::new_mapping();
+        let (root, scalar) = (one.root(), one.scalar(tree.text(id), Style::Folded));
+        one.set(root, "folded", scalar);
+        let mut text = String::new();
+        emit_document_as_kpt(&one, &EmitOptions::default(), &mut text);
+        if let Ok(Some(read)) = Tree::parse(text, &ParseLimits::default())
+            && let Some(folded) = read.text_at(read.root(), &["folded"])
+            && folded != tree.text(id)
+        {
+            tree.set_text(id, folded);
+        }
     }
 }
 
@@ -62,6 +88,7 @@ struct Planner<'t> {
 
 impl Plan {
     fn make(from: &Tree, to: &Tree, quote_folded: bool) -> Option<Plan> {
+        let quote_folded = quote_folded && to.has_style(Style::Folded);
         if !from.has_root() || !to.has_root() || (from.is_without_comments() && !quote_folded) {
             return None;
         }
@@ -98,7 +125,7 @@ impl Plan {
 fn missing_lines<'t>(from: &'t Tree, to: &'t Tree, strays: &[NodeId]) -> HashMap<&'t str, i64> {
     let mut missing = HashMap::new();
     let mut count = |comments: &'t Comments, sign| {
-        for line in lines_of(comments) {
+        for line in comments.lines() {
             *missing.entry(line).or_insert(0) += sign;
         }
     };
@@ -123,14 +150,6 @@ fn strays(to: &Tree) -> Vec<NodeId> {
 fn is_internal(key: &str) -> bool {
     key.starts_with("internal.config.kubernetes.io/")
         || matches!(key, "config.kubernetes.io/path" | "config.kubernetes.io/index" | "config.k8s.io/id")
-}
-
-fn lines_of(comments: &Comments) -> impl Iterator<Item = &str> {
-    [&comments.head, &comments.line, &comments.foot]
-        .into_iter()
-        .flatten()
-        .flat_map(|text| text.lines())
-        .filter(|line| !line.trim().is_empty())
 }
 
 impl<'t> Planner<'t> {
@@ -173,6 +192,9 @@ impl<'t> Planner<'t> {
             }
             let first = stack.len();
             match (from.kind(old), to.kind(new)) {
+                (Kind::Mapping, Kind::Mapping) if same_keys(from, old, to, new) => {
+                    stack.extend(from.children(old).zip(to.children(new)).map(|(old, new)| (old, new, depth + 1)));
+                }
                 (Kind::Mapping, Kind::Mapping) => {
                     for [old_key, old_value, new_key, new_value] in match_entries(from, old, to, new) {
                         stack.push((old_key, new_key, depth + 1));
@@ -183,9 +205,12 @@ impl<'t> Planner<'t> {
                         self.plan.folded.extend(to.entries(new).map(|(_, v)| v).filter(|v| to.style(*v) == Style::Folded));
                     }
                 }
+                (Kind::Sequence, Kind::Sequence) if same_elements(from, old, to, new) => {
+                    stack.extend(from.children(old).zip(to.children(new)).map(|(old, new)| (old, new, depth + 1)));
+                }
                 (Kind::Sequence, Kind::Sequence) => {
                     let olds: Vec<NodeId> = from.elements(old).collect();
-                    let pairs = match_elements(&self.from, old, &self.to, new);
+                    let pairs = match_elements(&self.from, old, &self.to, new, false);
                     for (new, at) in to.elements(new).zip(pairs) {
                         if let Some(at) = at {
                             stack.push((olds[at], new, depth + 1));
@@ -208,7 +233,17 @@ fn collect_orders(from: &Tree, to: &Tree, orders: &mut Vec<(NodeId, Vec<NodeId>)
         if depth == DEPTH {
             continue;
         }
+        let inside = |(old, new): (NodeId, NodeId)| {
+            let any = from.tree.is_mapping(old) || from.tree.is_sequence(old);
+            any.then_some((old, new, depth + 1))
+        };
         match (from.tree.kind(old), to.tree.kind(new)) {
+            (Kind::Mapping, Kind::Mapping) if same_keys(from.tree, old, to.tree, new) => {
+                stack.extend(from.tree.children(old).zip(to.tree.children(new)).filter_map(inside));
+            }
+            (Kind::Sequence, Kind::Sequence) if same_elements(from.tree, old, to.tree, new) => {
+                stack.extend(from.tree.children(old).zip(to.tree.children(new)).filter_map(inside));
+            }
             (Kind::Mapping, Kind::Mapping) => {
                 let pairs = match_entries(from.tree, old, to.tree, new);
                 let in_order = to.tree.entries(new).zip(&pairs).all(|((key, _), pair)| key == pair[2]);
@@ -222,7 +257,7 @@ fn collect_orders(from: &Tree, to: &Tree, orders: &mut Vec<(NodeId, Vec<NodeId>)
             }
             (Kind::Sequence, Kind::Sequence) => {
                 let olds: Vec<NodeId> = from.tree.elements(old).collect();
-                let pairs = match_elements(&from, old, &to, new);
+                let pairs = match_elements(&from, old, &to, new, false);
                 stack.extend(
                     to.tree.elements(new).zip(pairs).filter_map(|(new, at)| Some((olds[at?], new, depth + 1))),
                 );

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use portico_krm::reconcile::{copy_comments_as_kpt, sync_order};
-use portico_krm::yaml::{EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Style, Tree, emit, emit_document};
+use portico_krm::reconcile::{copy_comments_as_kpt, fold_as_kpt, sync_order};
+use portico_krm::yaml::{EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Style, Tree, emit, emit_document_as_kpt};
 
 const INTERNAL: &str = "internal.config.kubernetes.io/";
 
@@ -19,6 +19,7 @@ fn render(bytes: &[u8]) -> Result<String, String> {
     for (index, document) in file.documents().iter().enumerate() {
         let mut tree = document.tree.clone();
         check(&tree)?;
+        fold_as_kpt(&mut tree);
         stamp(&mut tree, index, document.seq_style);
         inputs.push(tree);
     }
@@ -48,7 +49,7 @@ fn render(bytes: &[u8]) -> Result<String, String> {
         if n > 0 {
             out.push_str("---\n");
         }
-        emit_document(&copy, &EmitOptions { sequences: document.seq_style }, &mut out);
+        emit_document_as_kpt(&copy, &EmitOptions { sequences: document.seq_style }, &mut out);
     }
     Ok(out)
 }

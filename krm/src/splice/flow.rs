@@ -47,13 +47,10 @@ impl Planner<'_> {
         let (from, to) = (self.old.tree, self.new);
         let elements: Vec<NodeId> = from.elements(old).collect();
         let pairs = self.match_elements(old, new);
-        let same_length = elements.len() == to.len(new);
         let mut members = Vec::new();
-        for (n, (id, pair)) in to.elements(new).zip(&pairs).enumerate() {
-            // A scalar that changed in a list of the same length changes in its place.
-            let in_place = || (same_length && !pairs.contains(&Some(n))).then_some(n);
-            members.push(match pair.or_else(in_place) {
-                Some(at) => Member::Kept { old: self.old.span(elements[at])?, from: elements[at], to: id },
+        for (id, pair) in to.elements(new).zip(&pairs) {
+            members.push(match pair {
+                Some(at) => Member::Kept { old: self.old.span(elements[*at])?, from: elements[*at], to: id },
                 None => Member::New(self.inline(id, INLINE)),
             });
         }

@@ -160,10 +160,14 @@ impl Layout<'_> {
         at
     }
 
-    /// Start of the lines of the comment that stands above this line.
+    /// Start of the lines of the comment that stands above this line, blank lines between them allowed.
     pub(super) fn above(&self, line_start: usize, comment: Option<&str>) -> usize {
+        let Some(comment) = comment else { return line_start };
         let mut at = line_start;
-        for line in comment.into_iter().flat_map(|c| c.lines().rev()) {
+        while at > self.start && self.text[self.line_start(at - 1)..at].trim().is_empty() {
+            at = self.line_start(at - 1);
+        }
+        for line in comment.trim_end().lines().rev() {
             if at <= self.start {
                 return line_start;
             }

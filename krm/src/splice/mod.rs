@@ -12,7 +12,9 @@ mod layout;
 mod plan;
 mod text;
 
-use crate::yaml::{EmitOptions, ParseLimits, SeqStyle, SourceFile, Tree, emit_document, value_eq};
+use crate::yaml::{Comments, EmitOptions, Kind, ParseLimits, SeqStyle, SourceFile, Tree, emit_document, value_eq};
+use std::collections::HashMap;
+
 use layout::Layout;
 use plan::Planner;
 
@@ -38,6 +40,12 @@ pub fn splice(file: &SourceFile, documents: &[Edited<'_>]) -> Vec<u8> {
         Edited::New(_) => None,
     };
     let ordered = documents.iter().filter_map(position).is_sorted_by(|a, b| a < b);
+    let mut piece_of = vec![None; file.documents().len()];
+    for (n, piece) in file.pieces().iter().enumerate() {
+        if let Some(at) = piece.document {
+            piece_of[at] = Some(n);
+        }
+    }
     // The pieces in front of which no document stands any more go last.
     let mut piece = 0;
     let pieces = file.pieces();
@@ -53,7 +61,7 @@ pub fn splice(file: &SourceFile, documents: &[Edited<'_>]) -> Vec<u8> {
                 piece += 1;
             }
         }
-        let of = at.and_then(|at| pieces.iter().position(|p| p.document == Some(at)));
+        let of = at.and_then(|at| piece_of[at]);
         match (edited, of) {
             (Edited::Unchanged(_), Some(of)) => out.piece(of),
             (Edited::Changed(at, tree), Some(of)) => match changed_text(file, *at, tree) {
@@ -95,7 +103,7 @@ fn changed_text(file: &SourceFile, at: usize, edited: &Tree) -> Option<String> {
         emit_document(edited, &options, &mut text);
         text
     };
-    if expand::aliases(old) != expand::aliases(edited) {
+    if (old.has_kind(Kind::Alias) || edited.has_kind(Kind::Alias)) && expand::aliases(old) != expand::aliases(edited) {
         // The function read through the aliases: the same value needs no change, another one has no aliases any more.
         let same = expand::expanded(old).is_some_and(|old| value_eq(&old, old.root(), edited, edited.root()));
         return (!same).then(whole);
@@ -113,9 +121,24 @@ fn changed_text(file: &SourceFile, at: usize, edited: &Tree) -> Option<String> {
         // The old document was read within the limits; the new one may be larger by what a function added.
         let limits = ParseLimits { depth: u32::MAX / 2, bytes: usize::MAX };
         let parsed = Tree::parse(text.as_str(), &limits);
-        matches!(parsed, Ok(Some(tree)) if value_eq(&tree, tree.root(), edited, edited.root()))
+        matches!(parsed, Ok(Some(tree)) if value_eq(&tree, tree.root(), edited, edited.root())
+            && comments_hold(old, edited, &tree))
     };
     Some(spliced.filter(holds).unwrap_or_else(whole))
+}
+
+/// True when no line of a comment is there more often than before and wanted, and none less often.
+fn comments_hold(old: &Tree, edited: &Tree, found: &Tree) -> bool {
+    if found.is_without_comments() && (edited.is_without_comments() || old.is_without_comments()) {
+        return true;
+    }
+    let mut counts: HashMap<&str, [u32; 3]> = HashMap::new();
+    for (n, tree) in [old, edited, found].into_iter().enumerate() {
+        for line in tree.all_comments().flat_map(Comments::lines) {
+            counts.entry(line).or_default()[n] += 1;
+        }
+    }
+    counts.values().all(|[old, edited, found]| (old.min(edited)..=old.max(edited)).contains(&found))
 }
 
 /// Annotations that were empty and that the pipeline took away with its own come back.

@@ -6,7 +6,7 @@ use super::layout::{Attempt, GiveUp, Layout};
 use super::text::Edits;
 use crate::associative::{Values, match_elements, match_entries};
 use crate::yaml::{
-    EmitOptions, Kind, NodeId, Place, ScalarType, Style, Tree, emit_children, emit_inline, emit_value, value_eq,
+    Comments, EmitOptions, Kind, NodeId, Place, ScalarType, Style, Tree, emit_children, emit_inline, emit_value, value_eq,
 };
 
 /// Compares a document with what it is to become and collects the replacements.
@@ -37,12 +37,8 @@ impl<'t> Planner<'t> {
             && old.tree.entries(root).next().is_some_and(|(key, _)| old.tree.style(key) == Style::DoubleQuoted);
         let mut comment_changes = HashMap::new();
         for (tree, sign) in [(old.tree, -1), (new, 1)] {
-            for comments in tree.all_comments() {
-                for text in [&comments.head, &comments.line, &comments.foot].into_iter().flatten() {
-                    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-                        *comment_changes.entry(line).or_insert(0) += sign;
-                    }
-                }
+            for line in tree.all_comments().flat_map(Comments::lines) {
+                *comment_changes.entry(line).or_insert(0) += sign;
             }
         }
         comment_changes.retain(|_, n| *n != 0);
@@ -53,7 +49,7 @@ impl<'t> Planner<'t> {
     /// Plans the whole document.
     pub(super) fn document(&mut self) -> Attempt<()> {
         let (old, new) = (self.old.tree.root(), self.new.root());
-        if self.is_same(old, new) {
+        if self.comment_changes.is_empty() && value_eq(self.old.tree, old, self.new, new) {
             return Ok(());
         }
         self.inside(old, new)
@@ -69,7 +65,7 @@ impl<'t> Planner<'t> {
     }
 
     pub(super) fn match_elements(&self, old: NodeId, new: NodeId) -> Vec<Option<usize>> {
-        match_elements(&self.old_values, old, &self.new_values, new)
+        match_elements(&self.old_values, old, &self.new_values, new, true)
     }
 
     /// The contents of two nodes, of which the first stays in place.
@@ -288,7 +284,7 @@ impl<'t> Planner<'t> {
         let column = self.old.column(*dashes.first().ok_or(GiveUp)?);
         let olds: Vec<NodeId> = from.elements(old).collect();
         let news: Vec<NodeId> = to.elements(new).collect();
-        let pairs = match_elements(&self.old_values, old, &self.new_values, new);
+        let pairs = match_elements(&self.old_values, old, &self.new_values, new, true);
         let mut lines = Vec::with_capacity(olds.len());
         for (element, dash) in olds.iter().zip(&dashes) {
             let line = self.old.line_start(*dash);

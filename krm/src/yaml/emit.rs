@@ -16,7 +16,7 @@ pub struct EmitOptions {
     pub sequences: SeqStyle,
 }
 
-/// Appends the node in kpt style, a final line break included. Comments of the document itself are left out: see
+/// Appends the node in kpt style, so that it reads as the same value, a final line break included. Comments of the document itself are left out: see
 /// [`emit_document`].
 pub fn emit(tree: &Tree, id: NodeId, options: &EmitOptions, out: &mut String) {
     Emitter::new(tree, *options, out).document(id, false);
@@ -26,6 +26,16 @@ pub fn emit(tree: &Tree, id: NodeId, options: &EmitOptions, out: &mut String) {
 pub fn emit_document(tree: &Tree, options: &EmitOptions, out: &mut String) {
     if tree.has_root() {
         Emitter::new(tree, *options, out).document(tree.root(), true);
+    }
+}
+
+/// [`emit_document`] with the two places where kpt's bytes read as another value: breaks in folded scalars and raw line
+/// separators (U+2028, U+2029) in quotes. For files in kpt style; see also [`crate::reconcile::fold_as_kpt`].
+pub fn emit_document_as_kpt(tree: &Tree, options: &EmitOptions, out: &mut String) {
+    if tree.has_root() {
+        let mut emitter = Emitter::new(tree, *options, out);
+        emitter.as_kpt = true;
+        emitter.document(tree.root(), true);
     }
 }
 
@@ -172,6 +182,8 @@ pub(super) struct Emitter<'t, 'o> {
     pub(super) tree: &'t Tree,
     pub(super) out: &'o mut String,
     options: EmitOptions,
+    /// Byte for byte, where kpt's bytes change a value.
+    pub(super) as_kpt: bool,
     stack: Vec<Frame<'t>>,
     /// Offset in `out` of the line being written.
     pub(super) line_start: usize,
@@ -197,6 +209,7 @@ impl<'t, 'o> Emitter<'t, 'o> {
             tree,
             out,
             options,
+            as_kpt: false,
             stack: Vec::new(),
             line_start,
             line_start_column: 0,

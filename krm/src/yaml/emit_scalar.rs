@@ -63,7 +63,7 @@ impl Emitter<'_, '_> {
         if context.simple_key && has_break(text) {
             style = Style::DoubleQuoted;
         }
-        let allowed = if style == Style::DoubleQuoted { None } else { Some(analyse(text)) };
+        let allowed = if style == Style::DoubleQuoted { None } else { Some(analyse(text, self.as_kpt)) };
         if let Some(allowed) = allowed {
             if style == Style::Plain {
                 let plain = if flow { allowed.plain_in_flow } else { allowed.plain_in_block };
@@ -174,14 +174,14 @@ impl Emitter<'_, '_> {
     fn folded(&mut self, text: &str) {
         self.indicator(">", true, false, false);
         self.block_header(text);
-        // The first character of the text that is no break decides, for all of its breaks: so do the goldens.
+        // For kpt the first character of the text that is no break decides about all breaks.
         let set_apart = text.chars().find(|c| !is_break(*c)).is_some_and(|c| c != ' ' && c != '\t');
         let mut after_break = true;
         let mut indented = true;
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
             if is_break(c) {
-                if !after_break && !indented && c == '\n' && set_apart {
+                if !after_break && !indented && c == '\n' && self.needs_blank_line(rest, set_apart) {
                     self.line_break();
                 }
                 self.value_break(c);
@@ -199,6 +199,16 @@ impl Emitter<'_, '_> {
                 rest = &rest[end..];
             }
         }
+    }
+
+    /// In a folded scalar, behind a line that is not indented further: a single break would read as a space. `rest`
+    /// starts with the break.
+    fn needs_blank_line(&self, rest: &str, set_apart: bool) -> bool {
+        if self.as_kpt {
+            return set_apart;
+        }
+        // Breaks at the end are kept as they are, and so are those before a line that is indented further.
+        rest.chars().find(|c| !is_break(*c)).is_some_and(|c| c != ' ' && c != '\t')
     }
 
     /// Indentation and chomping indicators, then the comment behind them and the line break.
@@ -295,8 +305,8 @@ fn plain_at_a_glance(text: &[u8], flow: bool) -> bool {
     true
 }
 
-/// Which styles can carry the text.
-fn analyse(text: &str) -> Allowed {
+/// Which styles can carry the text; with `as_kpt`, by kpt's opinion, which loses separators in single quotes.
+fn analyse(text: &str, as_kpt: bool) -> Allowed {
     let Some(first) = text.chars().next() else {
         return Allowed { plain_in_flow: false, plain_in_block: true, single_quoted: true, block: false };
     };
@@ -336,6 +346,7 @@ fn analyse(text: &str) -> Allowed {
                 block_indicators = true;
             }
             '\t' => tabs = true,
+            '\u{2028}' | '\u{2029}' if !as_kpt => special = true,
             c if !is_printable(c) => special = true,
             _ => {}
         }

@@ -6,7 +6,8 @@
 //!
 //! Typed reading: [`from_tree`], through serde.
 //!
-//! Writing: [`emit`] and [`emit_document`] write kpt style, [`emit_json`] what kpt writes into `.json` files.
+//! Writing: [`emit`] and [`emit_document`] write kpt style, [`emit_document_as_kpt`] with its lossy corners,
+//! [`emit_json`] what kpt writes into `.json` files.
 mod alias;
 mod block_scalars;
 mod chars;
@@ -33,7 +34,7 @@ mod tree;
 mod typed;
 
 pub use documents::{Document, Piece, SourceFile};
-pub use emit::{EmitOptions, emit, emit_document};
+pub use emit::{EmitOptions, emit, emit_document, emit_document_as_kpt};
 pub(crate) use emit::{Place, emit_children, emit_inline, emit_value};
 pub use encoding::Encoding;
 pub use equal::value_eq;

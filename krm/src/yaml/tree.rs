@@ -68,6 +68,12 @@ impl Comments {
     pub fn is_empty(&self) -> bool {
         self.head.is_none() && self.line.is_none() && self.foot.is_none()
     }
+
+    /// The lines of all three, without blank ones.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
+        let texts = [&self.head, &self.line, &self.foot].into_iter().flatten();
+        texts.flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty())
+    }
 }
 
 /// Tag and anchor of a node, where it has them.
@@ -163,6 +169,16 @@ impl Tree {
     /// True when neither the document nor a node has a comment.
     pub fn is_without_comments(&self) -> bool {
         self.comments.is_empty() && self.document.is_empty()
+    }
+
+    /// True when a node (a removed one included) is of this kind.
+    pub(crate) fn has_kind(&self, kind: Kind) -> bool {
+        self.nodes.iter().any(|node| node.kind == kind)
+    }
+
+    /// True when a node (a removed one included) has this style.
+    pub(crate) fn has_style(&self, style: Style) -> bool {
+        self.nodes.iter().any(|node| node.style == style)
     }
 
     /// The comments of the document and of all nodes, removed nodes included.
