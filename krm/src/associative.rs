@@ -108,7 +108,8 @@ fn number(text: &str) -> Option<f64> {
         .into_iter()
         .find_map(|(prefix, radix)| Some((digits.strip_prefix(prefix)?, radix)))
         .or_else(|| {
-            let octal = digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| (b'0'..b'8').contains(&b));
+            let octal =
+                digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| (b'0'..b'8').contains(&b));
             octal.then(|| (&digits[1..], 8))
         });
     let value = match radix {
@@ -116,7 +117,13 @@ fn number(text: &str) -> Option<f64> {
         None => digits.parse::<f64>().ok()?,
     };
     // One zero, whatever its sign.
-    Some(if value == 0.0 { 0.0 } else if negative { -value } else { value })
+    Some(if value == 0.0 {
+        0.0
+    } else if negative {
+        -value
+    } else {
+        value
+    })
 }
 
 /// True when both mappings have the same keys in the same order.
@@ -197,9 +204,9 @@ type Keys<'t> = Vec<[&'t str; 2]>;
 /// The keys of all elements, when all have one and none has it twice in one list.
 fn keys_of<'t>(from: &'t Tree, old: &[NodeId], to: &'t Tree, new: &[NodeId]) -> Option<(Keys<'t>, Keys<'t>)> {
     let first = *new.first()?;
-    KEYS.iter().filter(|(key, _)| to.get(first, key).is_some()).find_map(|(key, second)| {
-        Some((keys_in(from, old, key, *second)?, keys_in(to, new, key, *second)?))
-    })
+    KEYS.iter()
+        .filter(|(key, _)| to.get(first, key).is_some())
+        .find_map(|(key, second)| Some((keys_in(from, old, key, *second)?, keys_in(to, new, key, *second)?)))
 }
 
 fn keys_in<'t>(tree: &'t Tree, elements: &[NodeId], key: &str, second: Option<&str>) -> Option<Keys<'t>> {

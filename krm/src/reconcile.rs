@@ -129,8 +129,8 @@ fn missing_lines<'t>(from: &'t Tree, to: &'t Tree, strays: &[NodeId]) -> HashMap
             *missing.entry(line).or_insert(0) += sign;
         }
     };
-    from.all_comments().for_each(|comments| count(comments, 1));
-    to.all_comments().for_each(|comments| count(comments, -1));
+    from.all_comments().into_iter().for_each(|comments| count(comments, 1));
+    to.all_comments().into_iter().for_each(|comments| count(comments, -1));
     strays.iter().filter_map(|id| to.comments(*id)).for_each(|comments| count(comments, 1));
     missing
 }
@@ -202,7 +202,9 @@ impl<'t> Planner<'t> {
                     }
                     if self.quote_folded {
                         // Fields that are new in a mapping that is not are visited too.
-                        self.plan.folded.extend(to.entries(new).map(|(_, v)| v).filter(|v| to.style(*v) == Style::Folded));
+                        self.plan
+                            .folded
+                            .extend(to.entries(new).map(|(_, v)| v).filter(|v| to.style(*v) == Style::Folded));
                     }
                 }
                 (Kind::Sequence, Kind::Sequence) if same_elements(from, old, to, new) => {
@@ -258,9 +260,8 @@ fn collect_orders(from: &Tree, to: &Tree, orders: &mut Vec<(NodeId, Vec<NodeId>)
             (Kind::Sequence, Kind::Sequence) => {
                 let olds: Vec<NodeId> = from.tree.elements(old).collect();
                 let pairs = match_elements(&from, old, &to, new, false);
-                stack.extend(
-                    to.tree.elements(new).zip(pairs).filter_map(|(new, at)| Some((olds[at?], new, depth + 1))),
-                );
+                stack
+                    .extend(to.tree.elements(new).zip(pairs).filter_map(|(new, at)| Some((olds[at?], new, depth + 1))));
             }
             _ => {}
         }

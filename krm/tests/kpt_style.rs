@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use portico_krm::reconcile::{copy_comments_as_kpt, fold_as_kpt, sync_order};
-use portico_krm::yaml::{EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Style, Tree, emit, emit_document_as_kpt};
+use portico_krm::yaml::{
+    EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Style, Tree, emit, emit_document_as_kpt,
+};
 
 const INTERNAL: &str = "internal.config.kubernetes.io/";
 

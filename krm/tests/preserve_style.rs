@@ -290,7 +290,10 @@ fn new_documents_go_behind_a_separator_and_removed_ones_take_theirs_along() {
     new.set(root, "new", value);
     let splice = |documents: &[Edited<'_>]| String::from_utf8(splice(&file, documents)).unwrap();
     use Edited::{New, Unchanged};
-    assert_eq!(splice(&[Unchanged(0), Unchanged(1), Unchanged(2), New(&new)]), "a: 1\n---\n# two\nb: 2\n---\nc: 3\n---\nnew: x\n");
+    assert_eq!(
+        splice(&[Unchanged(0), Unchanged(1), Unchanged(2), New(&new)]),
+        "a: 1\n---\n# two\nb: 2\n---\nc: 3\n---\nnew: x\n"
+    );
     assert_eq!(splice(&[Unchanged(0), Unchanged(2)]), "a: 1\n---\nc: 3");
     assert_eq!(splice(&[Unchanged(1), Unchanged(2)]), "# two\nb: 2\n---\nc: 3");
     assert_eq!(splice(&[Unchanged(2), New(&new), Unchanged(0)]), "c: 3\n---\nnew: x\n---\na: 1\n");

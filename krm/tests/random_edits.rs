@@ -31,10 +31,33 @@ impl Random {
 }
 
 const SCALARS: [&str; 24] = [
-    "a", "b c", "1", "1.50", "true", "null", "~", "\"q\"", "'s'", "\"a\\nb\"", "''", "0755", "x:y", "a#b", "é", "😀", "[]", "{}",
-    "[a, b]", "{k: v}", "{k: v,  'l': [1, 2]}", "\"yes\"", "yes", "",
+    "a",
+    "b c",
+    "1",
+    "1.50",
+    "true",
+    "null",
+    "~",
+    "\"q\"",
+    "'s'",
+    "\"a\\nb\"",
+    "''",
+    "0755",
+    "x:y",
+    "a#b",
+    "é",
+    "😀",
+    "[]",
+    "{}",
+    "[a, b]",
+    "{k: v}",
+    "{k: v,  'l': [1, 2]}",
+    "\"yes\"",
+    "yes",
+    "",
 ];
-const TEXTS: [&str; 12] = ["new", "5", "true", "", " lead", "a: b", "two\nlines", "two\nlines\n", "# no", "- x", "é😀", "yes"];
+const TEXTS: [&str; 12] =
+    ["new", "5", "true", "", " lead", "a: b", "two\nlines", "two\nlines\n", "# no", "- x", "é😀", "yes"];
 
 struct Writer {
     random: Random,
@@ -100,7 +123,11 @@ impl Writer {
                 self.junk(indent);
             }
             let key = self.random.pick(&["a", "name", "key", "image", "\"q\"", "'s'"]);
-            let key = if n == 0 && self.random.one_in(2) { "name".to_owned() } else { key.replacen(['a', 'e', 'q', 's'], &format!("x{n}"), 1) };
+            let key = if n == 0 && self.random.one_in(2) {
+                "name".to_owned()
+            } else {
+                key.replacen(['a', 'e', 'q', 's'], &format!("x{n}"), 1)
+            };
             let indent_text = if n == 0 && behind_dash { String::new() } else { " ".repeat(indent) };
             self.out.push_str(&format!("{indent_text}{key}:"));
             self.value(indent, depth, false);
@@ -215,7 +242,7 @@ fn parse(text: &str) -> Option<Tree> {
 #[test]
 fn edits_read_back_and_leave_other_lines_alone() {
     let (mut documents, mut kpt_style) = (0, 0);
-    for seed in 0..4000 {
+    for seed in 0..3000 {
         let mut writer = Writer { random: Random(seed), out: String::new(), comments: 0 };
         writer.mapping(0, 0, false);
         let text = writer.out;
@@ -238,7 +265,10 @@ fn edits_read_back_and_leave_other_lines_alone() {
         // A comment either stays once or goes: never twice.
         for n in 0..=writer.comments {
             let count = |text: &str| text.lines().filter(|line| line.ends_with(&format!("# c{n}"))).count();
-            assert!(count(&out) <= count(&text), "seed {seed}: # c{n} came twice\n{text}\n==== wanted\n{wanted}\n====\n{out}");
+            assert!(
+                count(&out) <= count(&text),
+                "seed {seed}: # c{n} came twice\n{text}\n==== wanted\n{wanted}\n====\n{out}"
+            );
         }
         let mut kpt = String::new();
         emit_document(&tree, &EmitOptions { sequences: document.seq_style }, &mut kpt);

@@ -68,7 +68,14 @@ impl Planner<'_> {
         text
     }
 
-    fn flow(&mut self, id: NodeId, open: char, close: char, olds: &[Range<usize>], members: Vec<Member>) -> Attempt<()> {
+    fn flow(
+        &mut self,
+        id: NodeId,
+        open: char,
+        close: char,
+        olds: &[Range<usize>],
+        members: Vec<Member>,
+    ) -> Attempt<()> {
         let text = self.old.text;
         let span = self.old.span(id)?;
         let inner = &text[span.clone()];
@@ -79,7 +86,10 @@ impl Planner<'_> {
             return Err(GiveUp);
         }
         let same = members.len() == olds.len()
-            && members.iter().zip(olds).all(|(member, place)| matches!(member, Member::Kept { old, .. } if old == place));
+            && members
+                .iter()
+                .zip(olds)
+                .all(|(member, place)| matches!(member, Member::Kept { old, .. } if old == place));
         if same {
             for member in members {
                 if let Member::Kept { from, to, .. } = member {

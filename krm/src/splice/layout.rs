@@ -24,7 +24,9 @@ impl Layout<'_> {
     pub(super) fn span(&self, id: NodeId) -> Attempt<Range<usize>> {
         let span = self.tree.span(id).ok_or(GiveUp)?;
         let fits = self.start <= span.start && span.start <= span.end && span.end <= self.end;
-        (fits && self.text.is_char_boundary(span.start) && self.text.is_char_boundary(span.end)).then_some(span).ok_or(GiveUp)
+        (fits && self.text.is_char_boundary(span.start) && self.text.is_char_boundary(span.end))
+            .then_some(span)
+            .ok_or(GiveUp)
     }
 
     pub(super) fn is_block(&self, id: NodeId) -> bool {

@@ -134,7 +134,7 @@ fn comments_hold(old: &Tree, edited: &Tree, found: &Tree) -> bool {
     }
     let mut counts: HashMap<&str, [u32; 3]> = HashMap::new();
     for (n, tree) in [old, edited, found].into_iter().enumerate() {
-        for line in tree.all_comments().flat_map(Comments::lines) {
+        for line in tree.all_comments().into_iter().flat_map(Comments::lines) {
             counts.entry(line).or_default()[n] += 1;
         }
     }
@@ -144,7 +144,9 @@ fn comments_hold(old: &Tree, edited: &Tree, found: &Tree) -> bool {
 /// Annotations that were empty and that the pipeline took away with its own come back.
 fn with_empty_annotations(old: &Tree, edited: &Tree) -> Option<Tree> {
     let metadata = old.get(old.root(), "metadata")?;
-    let (_, empty) = old.entry(metadata, "annotations").filter(|(_, v)| old.is_null(*v) || old.is_empty(*v) && !old.is_scalar(*v))?;
+    let (_, empty) = old
+        .entry(metadata, "annotations")
+        .filter(|(_, v)| old.is_null(*v) || old.is_empty(*v) && !old.is_scalar(*v))?;
     let new_metadata = edited.get(edited.root(), "metadata").filter(|m| edited.is_mapping(*m))?;
     if edited.get(new_metadata, "annotations").is_some() {
         return None;

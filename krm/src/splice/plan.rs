@@ -6,7 +6,8 @@ use super::layout::{Attempt, GiveUp, Layout};
 use super::text::Edits;
 use crate::associative::{Values, match_elements, match_entries};
 use crate::yaml::{
-    Comments, EmitOptions, Kind, NodeId, Place, ScalarType, Style, Tree, emit_children, emit_inline, emit_value, value_eq,
+    Comments, EmitOptions, Kind, NodeId, Place, ScalarType, Style, Tree, emit_children, emit_inline, emit_value,
+    value_eq,
 };
 
 /// Compares a document with what it is to become and collects the replacements.
@@ -37,7 +38,7 @@ impl<'t> Planner<'t> {
             && old.tree.entries(root).next().is_some_and(|(key, _)| old.tree.style(key) == Style::DoubleQuoted);
         let mut comment_changes = HashMap::new();
         for (tree, sign) in [(old.tree, -1), (new, 1)] {
-            for line in tree.all_comments().flat_map(Comments::lines) {
+            for line in tree.all_comments().into_iter().flat_map(Comments::lines) {
                 *comment_changes.entry(line).or_insert(0) += sign;
             }
         }
@@ -82,7 +83,13 @@ impl<'t> Planner<'t> {
             return Err(GiveUp);
         }
         match (from.kind(old), self.old.is_block(old)) {
-            (Kind::Scalar | Kind::Alias, _) => if self.is_equal(old, new) { Ok(()) } else { Err(GiveUp) },
+            (Kind::Scalar | Kind::Alias, _) => {
+                if self.is_equal(old, new) {
+                    Ok(())
+                } else {
+                    Err(GiveUp)
+                }
+            }
             (Kind::Mapping, true) => self.block_mapping(old, new),
             (Kind::Sequence, true) => self.block_sequence(old, new),
             (Kind::Mapping, false) => self.flow_mapping(old, new),
@@ -192,7 +199,8 @@ impl<'t> Planner<'t> {
     fn replace_value(&mut self, old: Item, new: Item, behind: usize, column: usize) -> Attempt<()> {
         let from = self.old.tree;
         let place = Place { column, element: old.key.is_none(), flow: false, key: false };
-        let one_line = from.is_scalar(old.value) && !self.old.is_block_scalar(old.value) || from.kind(old.value) == Kind::Alias;
+        let one_line =
+            from.is_scalar(old.value) && !self.old.is_block_scalar(old.value) || from.kind(old.value) == Kind::Alias;
         if one_line {
             let text = self.scalar_text(old.value, new.value, place);
             if let Some(text) = text {

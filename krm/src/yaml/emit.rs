@@ -269,7 +269,8 @@ impl<'t, 'o> Emitter<'t, 'o> {
             kind @ (Kind::Mapping | Kind::Sequence) => {
                 self.properties(id);
                 let first = tree.children(id).next();
-                let flow = self.flow_level > 0 || tree.style(id) == Style::Flow || first.is_none() || context.simple_key;
+                let flow =
+                    self.flow_level > 0 || tree.style(id) == Style::Flow || first.is_none() || context.simple_key;
                 let shape = match (kind, flow) {
                     (Kind::Mapping, false) => Shape::BlockMap,
                     (Kind::Mapping, true) => Shape::FlowMap,

@@ -25,7 +25,10 @@ enum Breaks {
     Lf,
     Crlf,
     /// Both: where in the text the line feeds are that had a carriage return, and whether most had.
-    Mixed { with_return: Vec<u32>, mostly: bool },
+    Mixed {
+        with_return: Vec<u32>,
+        mostly: bool,
+    },
 }
 
 impl Encoding {
@@ -63,7 +66,9 @@ impl Encoding {
     /// New text as the file would hold it, with the line end that most of its lines have.
     pub fn encode<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {
         match &self.breaks {
-            Breaks::Crlf | Breaks::Mixed { mostly: true, .. } => self.characters(Cow::Owned(text.replace('\n', "\r\n"))),
+            Breaks::Crlf | Breaks::Mixed { mostly: true, .. } => {
+                self.characters(Cow::Owned(text.replace('\n', "\r\n")))
+            }
             Breaks::Lf | Breaks::Mixed { .. } => self.characters(Cow::Borrowed(text)),
         }
     }

@@ -70,18 +70,33 @@ pub(super) type Scan<T> = Result<T, Box<Fault>>;
 
 impl Fault {
     /// Found in the tokens.
-    pub(super) fn lexical(context: Option<(Mark, &'static str)>, problem: Mark, message: impl Into<String>) -> Box<Fault> {
+    pub(super) fn lexical(
+        context: Option<(Mark, &'static str)>,
+        problem: Mark,
+        message: impl Into<String>,
+    ) -> Box<Fault> {
         Box::new(Fault { message: message.into(), context, problem, lexical: true, lineless: false, related: None })
     }
 
     /// Found in the order of the tokens.
-    pub(super) fn grammar(context: Option<(Mark, &'static str)>, problem: Mark, message: impl Into<String>) -> Box<Fault> {
+    pub(super) fn grammar(
+        context: Option<(Mark, &'static str)>,
+        problem: Mark,
+        message: impl Into<String>,
+    ) -> Box<Fault> {
         Box::new(Fault { message: message.into(), context, problem, lexical: false, lineless: false, related: None })
     }
 
     /// With go-yaml's text but without its line.
     pub(super) fn lineless(problem: Mark, message: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault { message: message.into(), context: None, problem, lexical: false, lineless: true, related: None })
+        Box::new(Fault {
+            message: message.into(),
+            context: None,
+            problem,
+            lexical: false,
+            lineless: true,
+            related: None,
+        })
     }
 
     /// The error for a user; `line_base` is added to lines, see [`super::Tree`].

@@ -96,10 +96,12 @@ impl Writer<'_, '_> {
         match self.tree.scalar_type(id) {
             ScalarType::Null => self.out.push_str("null"),
             ScalarType::Bool => self.out.push_str(if text.starts_with(['t', 'T']) { "true" } else { "false" }),
-            ScalarType::Int | ScalarType::Float if self.tree.style(id) == Style::Plain => match number(text, self.pretty) {
-                Some(number) => self.out.push_str(&number),
-                None => write_string(text, self.pretty, self.out),
-            },
+            ScalarType::Int | ScalarType::Float if self.tree.style(id) == Style::Plain => {
+                match number(text, self.pretty) {
+                    Some(number) => self.out.push_str(&number),
+                    None => write_string(text, self.pretty, self.out),
+                }
+            }
             _ => write_string(text, self.pretty, self.out),
         }
     }
@@ -142,7 +144,10 @@ fn serde_like_number(text: &str) -> bool {
         && !text.contains('_')
         && !text.contains(".e")
         && !text.contains(".E")
-        && (!digits.starts_with('0') || digits.starts_with("0.") || digits.starts_with("0e") || digits.starts_with("0E"))
+        && (!digits.starts_with('0')
+            || digits.starts_with("0.")
+            || digits.starts_with("0e")
+            || digits.starts_with("0E"))
 }
 
 /// Go's `encoding/json`: plain digits from 1e-6 to 1e21, else an exponent of at least two digits.

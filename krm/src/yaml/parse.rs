@@ -103,9 +103,13 @@ enum Expect {
     Key,
     Value,
     /// In `[`: an entry or the end; behind the first one a comma comes before it.
-    FlowEntry { first: bool },
+    FlowEntry {
+        first: bool,
+    },
     /// In `{`, likewise.
-    FlowKey { first: bool },
+    FlowKey {
+        first: bool,
+    },
     FlowValue,
     /// In `{`: the key had no `:`.
     FlowNoValue,
@@ -492,7 +496,11 @@ impl Parser<'_> {
                 self.done(id);
             }
             _ => {
-                return Err(Fault::grammar(Some((start, "the node starts here")), token.mark(), "did not find expected node content"));
+                return Err(Fault::grammar(
+                    Some((start, "the node starts here")),
+                    token.mark(),
+                    "did not find expected node content",
+                ));
             }
         }
         Ok(())
@@ -535,7 +543,11 @@ impl Parser<'_> {
             ("!", None) => format!("!{suffix}"),
             ("!!", None) => format!("{STANDARD}{suffix}"),
             _ => {
-                return Err(Fault::grammar(Some((start, "the node starts here")), token.mark(), "found undefined tag handle"));
+                return Err(Fault::grammar(
+                    Some((start, "the node starts here")),
+                    token.mark(),
+                    "found undefined tag handle",
+                ));
             }
         };
         Ok(match tag.as_str() {

@@ -68,7 +68,10 @@ impl Scanner<'_> {
 
     /// End of the run of characters that belong to a plain scalar, from `pos` on, blanks inside the line included.
     fn plain_run(&self, mut pos: usize) -> usize {
-        let stop = BLANKZ | COLON | if self.flow_level > 0 { FLOW } else { 0 } | if self.facts.simple_breaks { 0 } else { WIDE_BREAK };
+        let stop = BLANKZ
+            | COLON
+            | if self.flow_level > 0 { FLOW } else { 0 }
+            | if self.facts.simple_breaks { 0 } else { WIDE_BREAK };
         let mut end = pos;
         loop {
             let byte = loop {
@@ -172,7 +175,8 @@ impl Scanner<'_> {
         let rest = &self.src[self.pos..];
         let single = style == Style::SingleQuoted;
         // Most quotes end on their line and hold nothing to decode.
-        let found = if single { memchr::memchr2(b'\'', b'\n', rest) } else { memchr::memchr3(b'"', b'\\', b'\n', rest) };
+        let found =
+            if single { memchr::memchr2(b'\'', b'\n', rest) } else { memchr::memchr3(b'"', b'\\', b'\n', rest) };
         if let Some(len) = found {
             let end = self.pos + len;
             let closes = match rest[len] {

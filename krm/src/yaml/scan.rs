@@ -203,7 +203,8 @@ impl<'s> Scanner<'s> {
         // While the next token may turn out to begin a key, a key token may still come before it. The numbers rise
         // with the levels, so that the level of the next token is found without a search through all.
         let number = self.queue.consumed;
-        let level = if self.simple_keys.len() == 1 { 0 } else { self.simple_keys.partition_point(|k| k.token < number) };
+        let level =
+            if self.simple_keys.len() == 1 { 0 } else { self.simple_keys.partition_point(|k| k.token < number) };
         match self.simple_keys.get(level) {
             Some(key) if key.possible && key.token == number => self.key_is_valid(level),
             _ => Ok(false),
@@ -279,9 +280,7 @@ impl<'s> Scanner<'s> {
     fn skip_to_token(&mut self) {
         let before = self.mark();
         loop {
-            while self.here() == b' '
-                || (self.here() == b'\t' && (self.flow_level > 0 || !self.simple_key_allowed))
-            {
+            while self.here() == b' ' || (self.here() == b'\t' && (self.flow_level > 0 || !self.simple_key_allowed)) {
                 self.pos += 1;
             }
             let byte = self.here();
@@ -338,7 +337,8 @@ impl<'s> Scanner<'s> {
         }
         let bytes = self.pos as u32 - key.mark.pos;
         let too_long = bytes > SIMPLE_KEY_LENGTH
-            && (self.facts.ascii || self.text[key.mark.pos as usize..self.pos].chars().count() as u32 > SIMPLE_KEY_LENGTH);
+            && (self.facts.ascii
+                || self.text[key.mark.pos as usize..self.pos].chars().count() as u32 > SIMPLE_KEY_LENGTH);
         if key.mark.line < self.line || too_long {
             if key.required {
                 return Err(self.key_without_value(key));

@@ -181,9 +181,18 @@ impl Tree {
         self.nodes.iter().any(|node| node.style == style)
     }
 
-    /// The comments of the document and of all nodes, removed nodes included.
-    pub(crate) fn all_comments(&self) -> impl Iterator<Item = &Comments> {
-        std::iter::once(&self.document).chain(self.comments.values().map(|c| &**c))
+    /// The comments of the document and of the nodes below the root.
+    pub(crate) fn all_comments(&self) -> Vec<&Comments> {
+        let mut found = vec![&self.document];
+        if self.comments.is_empty() || !self.has_root() {
+            return found;
+        }
+        let mut stack = vec![self.root()];
+        while let Some(id) = stack.pop() {
+            found.extend(self.comments(id));
+            stack.extend(self.children(id));
+        }
+        found
     }
 
     /// The root node.
