@@ -113,7 +113,7 @@ fn number(text: &str) -> Option<f64> {
             octal.then(|| (&digits[1..], 8))
         });
     let value = match radix {
-        Some((digits, radix)) => u64::from_str_radix(digits, radix).ok()? as f64,
+        Some((digits, radix)) => u64::from_str_radix(digits, radix).ok()?.to_string().parse().ok()?,
         None => digits.parse::<f64>().ok()?,
     };
     // One zero, whatever its sign.
@@ -261,7 +261,9 @@ fn pair_gaps(
     pairs: &mut [Option<usize>],
 ) {
     let mut taken = vec![false; old.len()];
-    pairs.iter().flatten().for_each(|at| taken[*at] = true);
+    for at in pairs.iter().flatten() {
+        taken[*at] = true;
+    }
     let mut at = 0;
     while at < pairs.len() {
         if pairs[at].is_some() {
@@ -322,7 +324,9 @@ pub(crate) fn match_entries(from: &Tree, from_map: NodeId, to: &Tree, to_map: No
     for (key, value) in new {
         rest.entry((to.kind(key), to.text(key))).or_default().push((key, value));
     }
-    rest.values_mut().for_each(|places| places.reverse());
+    for places in rest.values_mut() {
+        places.reverse();
+    }
     for (fk, fv) in old {
         if from.kind(fk) != Kind::Scalar && from.kind(fk) != Kind::Alias {
             continue;

@@ -1,8 +1,10 @@
 //! Preserve style: what a render may change in the bytes of a file.
+#![expect(clippy::print_stdout, reason = "what was skipped is to be seen")]
 
 use std::path::{Path, PathBuf};
 
-use portico_krm::splice::{Edited, splice};
+use portico_krm::splice::Edited::{self, New, Unchanged};
+use portico_krm::splice::splice;
 use portico_krm::yaml::{ParseLimits, SourceFile, Style, Tree, value_eq};
 
 fn file(text: &str) -> SourceFile {
@@ -289,7 +291,6 @@ fn new_documents_go_behind_a_separator_and_removed_ones_take_theirs_along() {
     let (root, value) = (new.root(), new.string("x"));
     new.set(root, "new", value);
     let splice = |documents: &[Edited<'_>]| String::from_utf8(splice(&file, documents)).unwrap();
-    use Edited::{New, Unchanged};
     assert_eq!(
         splice(&[Unchanged(0), Unchanged(1), Unchanged(2), New(&new)]),
         "a: 1\n---\n# two\nb: 2\n---\nc: 3\n---\nnew: x\n"

@@ -1,5 +1,8 @@
 //! Random edits of generated documents: what preserve style writes reads as the edited value, and lines that no edit
 //! touched are still there.
+#![expect(clippy::print_stdout, reason = "what was skipped is to be seen")]
+
+use std::fmt::Write as _;
 
 use portico_krm::reconcile::{copy_comments, sync_order};
 use portico_krm::splice::{Edited, splice};
@@ -66,13 +69,18 @@ struct Writer {
 }
 
 impl Writer {
+    fn add(&mut self, text: std::fmt::Arguments<'_>) {
+        let _ = self.out.write_fmt(text);
+    }
+
     fn junk(&mut self, indent: usize) {
         while self.random.one_in(4) {
             if self.random.one_in(2) {
                 self.out.push('\n');
             } else {
                 self.comments += 1;
-                self.out.push_str(&format!("{}# c{}\n", " ".repeat(indent), self.comments));
+                let n = self.comments;
+                self.add(format_args!("{}# c{n}\n", " ".repeat(indent)));
             }
         }
     }
@@ -82,19 +90,20 @@ impl Writer {
             0..=4 => {
                 let text = self.random.pick(&SCALARS);
                 let space = self.random.pick(&[" ", " ", "  "]);
-                self.out.push_str(&format!("{space}{text}"));
+                self.add(format_args!("{space}{text}"));
                 if self.random.one_in(4) {
                     self.comments += 1;
-                    self.out.push_str(&format!("  # c{}", self.comments));
+                    let n = self.comments;
+                    self.add(format_args!("  # c{n}"));
                 }
                 self.out.push('\n');
             }
             5 => {
                 let header = self.random.pick(&["|", ">", "|-", ">-", "|+"]);
-                self.out.push_str(&format!(" {header}\n"));
+                self.add(format_args!(" {header}\n"));
                 for line in ["t", "", "  more", "x # y"].iter().take(1 + self.random.below(4)) {
                     let indent = if line.is_empty() { 0 } else { indent + 2 };
-                    self.out.push_str(&format!("{}{line}\n", " ".repeat(indent)));
+                    self.add(format_args!("{}{line}\n", " ".repeat(indent)));
                 }
             }
             6 | 7 => {
@@ -129,7 +138,7 @@ impl Writer {
                 key.replacen(['a', 'e', 'q', 's'], &format!("x{n}"), 1)
             };
             let indent_text = if n == 0 && behind_dash { String::new() } else { " ".repeat(indent) };
-            self.out.push_str(&format!("{indent_text}{key}:"));
+            self.add(format_args!("{indent_text}{key}:"));
             self.value(indent, depth, false);
         }
     }
@@ -139,7 +148,7 @@ impl Writer {
             if n > 0 {
                 self.junk(indent);
             }
-            self.out.push_str(&format!("{}-", " ".repeat(indent)));
+            self.add(format_args!("{}-", " ".repeat(indent)));
             self.value(indent, depth, true);
         }
     }

@@ -1,6 +1,6 @@
 //! A document without anchors, aliases and merge keys, as a program that does not know them reads it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::yaml::{Kind, NodeId, Style, Tree};
 
@@ -79,7 +79,7 @@ impl Expansion<'_> {
                 Some(copy)
             }
             Kind::Mapping => {
-                let mut seen = HashMap::new();
+                let mut seen = HashSet::new();
                 let mut entries = Vec::new();
                 self.entries(id, depth, &mut seen, &mut entries)?;
                 let copy = self.to.mapping(Style::Block);
@@ -96,7 +96,7 @@ impl Expansion<'_> {
         &mut self,
         id: NodeId,
         depth: usize,
-        seen: &mut HashMap<String, ()>,
+        seen: &mut HashSet<String>,
         out: &mut Vec<(NodeId, NodeId)>,
     ) -> Option<()> {
         if depth > DEPTH {
@@ -106,7 +106,7 @@ impl Expansion<'_> {
         let is_merge = |key: NodeId| from.is_scalar(key) && from.style(key) == Style::Plain && from.text(key) == "<<";
         for (key, value) in from.entries(id).filter(|(key, _)| !is_merge(*key)) {
             let name = self.target(key).filter(|k| from.is_scalar(*k)).map(|k| from.text(k).to_owned())?;
-            if seen.insert(name, ()).is_none() {
+            if seen.insert(name) {
                 let entry = (self.copy(key, depth + 1)?, self.copy(value, depth + 1)?);
                 out.push(entry);
             }

@@ -23,24 +23,22 @@ impl Planner<'_> {
         let by_new: HashMap<NodeId, (NodeId, NodeId)> = pairs.iter().map(|p| (p[2], (p[0], p[1]))).collect();
         let mut members = Vec::new();
         for (key, value) in to.entries(new) {
-            members.push(match by_new.get(&key) {
-                Some((old_key, old_value)) => {
-                    let end = self.old.span(*old_value)?.end.max(self.old.span(*old_key)?.end);
-                    Member::Kept { old: self.old.span(*old_key)?.start..end, from: *old_value, to: value }
-                }
-                None => {
-                    let mut text = self.inline(key, Place { key: true, ..INLINE });
-                    text.push_str(": ");
-                    text.push_str(&self.inline(value, INLINE));
-                    Member::New(text)
-                }
+            members.push(if let Some((old_key, old_value)) = by_new.get(&key) {
+                Member::Kept { old: self.entry_span(*old_key, *old_value)?, from: *old_value, to: value }
+            } else {
+                let mut text = self.inline(key, Place { key: true, ..INLINE });
+                text.push_str(": ");
+                text.push_str(&self.inline(value, INLINE));
+                Member::New(text)
             });
         }
-        let olds: Vec<Range<usize>> = from
-            .entries(old)
-            .map(|(k, v)| Ok(self.old.span(k)?.start..self.old.span(v)?.end.max(self.old.span(k)?.end)))
-            .collect::<Attempt<_>>()?;
+        let olds = from.entries(old).map(|(k, v)| self.entry_span(k, v)).collect::<Attempt<Vec<_>>>()?;
         self.flow(old, '{', '}', &olds, members)
+    }
+
+    fn entry_span(&self, key: NodeId, value: NodeId) -> Attempt<Range<usize>> {
+        let (key, value) = (self.old.span(key)?, self.old.span(value)?);
+        Ok(key.start..key.end.max(value.end))
     }
 
     pub(super) fn flow_sequence(&mut self, old: NodeId, new: NodeId) -> Attempt<()> {

@@ -148,29 +148,27 @@ impl<'t> Planner<'t> {
         }
         let mut after: Option<NodeId> = None;
         let first_kept = from.entries(old).map(|(k, _)| k).find(|k| kept.contains(k)).ok_or(GiveUp)?;
-        for (key, value) in to.entries(new) {
+        for (key, _) in to.entries(new) {
             if let Some(old_key) = by_new.get(&key) {
                 after = Some(*old_key);
                 continue;
             }
             let mut text = String::new();
             emit_children(self.new, new, key, 1, column, &self.options, &mut text);
-            match after {
-                Some(entry) => self.insert_lines(lines[&entry].1, text),
-                None => {
-                    let (start, _, alone) = lines[&first_kept];
-                    if alone {
-                        self.edits.replace(start..start, text);
-                    } else if first_kept == from.entries(old).next().ok_or(GiveUp)?.0 {
-                        text.drain(..column.min(text.len()));
-                        text.push_str(&" ".repeat(column));
-                        self.edits.replace(start..start, text);
-                    } else {
-                        return Err(GiveUp);
-                    }
-                }
+            if let Some(entry) = after {
+                self.insert_lines(lines[&entry].1, text);
+                continue;
             }
-            let _ = value;
+            let (start, _, alone) = lines[&first_kept];
+            if !alone {
+                // Behind the dash of an element: the line of the first entry is taken over.
+                if from.entries(old).next().is_none_or(|(first, _)| first != first_kept) {
+                    return Err(GiveUp);
+                }
+                text.drain(..column.min(text.len()));
+                text.push_str(&" ".repeat(column));
+            }
+            self.edits.replace(start..start, text);
         }
         for [old_key, old_value, new_key, new_value] in pairs {
             if self.is_same(old_value, new_value) && self.comment_changes.is_empty() {
@@ -257,11 +255,7 @@ impl<'t> Planner<'t> {
         } else {
             emit_inline(to, new, place, &self.options, &mut text);
         }
-        (!text.contains('\n') && (place.flow || !self.is_block_in(to, new))).then_some(text)
-    }
-
-    fn is_block_in(&self, tree: &Tree, id: NodeId) -> bool {
-        matches!(tree.kind(id), Kind::Mapping | Kind::Sequence) && tree.style(id) != Style::Flow && !tree.is_empty(id)
+        (!text.contains('\n') && (place.flow || !is_block_in(to, new))).then_some(text)
     }
 
     /// Removes whole lines; of blank lines on both sides those behind go too.
@@ -319,24 +313,20 @@ impl<'t> Planner<'t> {
             let first_kept = pairs.iter().copied().flatten().next().ok_or(GiveUp)?;
             let mut after = None;
             for (id, pair) in news.iter().zip(&pairs) {
-                match pair {
-                    Some(n) => {
-                        after = Some(*n);
-                        if !self.is_same(olds[*n], *id) {
-                            self.item(item(olds[*n]), item(*id), dashes[*n] + 1, column)?;
-                        }
+                if let Some(n) = *pair {
+                    after = Some(n);
+                    if !self.is_same(olds[n], *id) {
+                        self.item(item(olds[n]), item(*id), dashes[n] + 1, column)?;
                     }
-                    None => {
-                        let mut text = String::new();
-                        emit_children(to, new, *id, 1, column, &self.options, &mut text);
-                        match after {
-                            Some(n) => self.insert_lines(lines[n].1, text),
-                            None => {
-                                let start = lines[first_kept].0;
-                                self.edits.replace(start..start, text);
-                            }
-                        }
-                    }
+                    continue;
+                }
+                let mut text = String::new();
+                emit_children(to, new, *id, 1, column, &self.options, &mut text);
+                if let Some(n) = after {
+                    self.insert_lines(lines[n].1, text);
+                } else {
+                    let start = lines[first_kept].0;
+                    self.edits.replace(start..start, text);
                 }
             }
             return Ok(());
@@ -429,6 +419,10 @@ impl<'t> Planner<'t> {
         }
         (any(old, -1)).then(|| new.unwrap_or(""))
     }
+}
+
+fn is_block_in(tree: &Tree, id: NodeId) -> bool {
+    matches!(tree.kind(id), Kind::Mapping | Kind::Sequence) && tree.style(id) != Style::Flow && !tree.is_empty(id)
 }
 
 /// Comment lines at a column, each with its `#`.

@@ -6,6 +6,8 @@
 //!
 //! Nesting lives on a heap stack: a tree of any depth is written without recursion.
 
+#![expect(clippy::trivially_copy_pass_by_ref, reason = "options grow, and callers hold on to them")]
+
 use super::emit_comments::Pending;
 use super::{Kind, NodeId, SeqStyle, Style, Tree};
 
@@ -44,7 +46,7 @@ pub fn emit_document_as_kpt(tree: &Tree, options: &EmitOptions, out: &mut String
 /// itself, without a final line break.
 pub(crate) fn emit_inline(tree: &Tree, id: NodeId, place: Place, options: &EmitOptions, out: &mut String) {
     let mut emitter = Emitter::new(tree, *options, out);
-    emitter.indent = place.column as i32;
+    emitter.indent = to_indent(place.column);
     emitter.indention = false;
     emitter.flow_level = u32::from(place.flow);
     emitter.node(id, Context { element: place.element, in_mapping: !place.element, simple_key: place.key });
@@ -62,7 +64,7 @@ pub(crate) fn emit_value(
     out: &mut String,
 ) {
     let mut emitter = Emitter::new(tree, *options, out);
-    emitter.indent = place.column as i32;
+    emitter.indent = to_indent(place.column);
     emitter.whitespace = false;
     emitter.indention = place.element;
     if place.element {
@@ -94,7 +96,7 @@ pub(crate) fn emit_children(
     out: &mut String,
 ) {
     let mut emitter = Emitter::new(tree, *options, out);
-    emitter.indent = column as i32;
+    emitter.indent = to_indent(column);
     let is_mapping = tree.is_mapping(parent);
     let step = if is_mapping { 2 } else { 1 };
     let mut until = Some(first);
@@ -107,7 +109,7 @@ pub(crate) fn emit_children(
         next: Some(first),
         until,
         turn: Turn::Item,
-        outer: column as i32,
+        outer: to_indent(column),
         first: true,
         comma_written: false,
         tail: None,
@@ -195,9 +197,9 @@ pub(super) struct Emitter<'t, 'o> {
     pub(super) whitespace: bool,
     /// Nothing but indentation and indicators stand on the line.
     pub(super) indention: bool,
-    /// Indentation of the comment below an entry that was just written: the next line at that indentation is set apart
-    /// by a blank line. -1 when there is none.
-    pub(super) foot_indent: i32,
+    /// Column of the comment below an entry that was just written: the next line at that column is set apart by a blank
+    /// line.
+    pub(super) foot_column: Option<usize>,
     pub(super) flow_level: u32,
     pub(super) pending: Pending<'t>,
 }
@@ -216,7 +218,7 @@ impl<'t, 'o> Emitter<'t, 'o> {
             indent: -1,
             whitespace: true,
             indention: true,
-            foot_indent: -1,
+            foot_column: None,
             flow_level: 0,
             pending: Pending::default(),
         }
@@ -236,11 +238,11 @@ impl<'t, 'o> Emitter<'t, 'o> {
         self.run(0);
         let below = if with_comments { self.tree.document_comments().foot.as_deref() } else { None };
         for foot in [self.pending.foot.take(), below].into_iter().flatten() {
-            self.foot_indent = 0;
+            self.foot_column = Some(0);
             self.pending.foot = Some(foot);
             self.write_foot();
         }
-        self.foot_indent = -1;
+        self.foot_column = None;
         self.write_indent();
     }
 
@@ -313,7 +315,7 @@ impl<'t, 'o> Emitter<'t, 'o> {
         if self.indent < 0 {
             return if flow { 2 } else { 0 };
         }
-        if element { self.indent + 2 } else { (self.indent + 2) / 2 * 2 }
+        if element { self.indent + 2 } else { self.indent + 2 - self.indent % 2 }
     }
 
     fn advance(&mut self) -> Option<NodeId> {
@@ -638,18 +640,23 @@ impl<'t, 'o> Emitter<'t, 'o> {
 
     /// Starts a line at the current indentation, unless such a line is already open.
     pub(super) fn write_indent(&mut self) {
-        let indent = self.indent.max(0);
-        let column = self.column() as i32;
+        let indent = self.entry_column();
+        let column = self.column();
         if !self.indention || column > indent || (column == indent && !self.whitespace) {
             self.line_break();
         }
-        if self.foot_indent == indent {
+        if self.foot_column == Some(indent) {
             self.line_break();
         }
-        let missing = (indent as usize).saturating_sub(self.column());
+        let missing = indent.saturating_sub(self.column());
         push_spaces(self.out, missing);
         self.whitespace = true;
-        self.foot_indent = -1;
+        self.foot_column = None;
+    }
+
+    /// Column of the entries of the innermost collection.
+    pub(super) fn entry_column(&self) -> usize {
+        usize::try_from(self.indent).unwrap_or(0)
     }
 
     pub(super) fn indicator(&mut self, text: &str, space_before: bool, is_white: bool, is_indention: bool) {
@@ -667,6 +674,10 @@ impl<'t, 'o> Emitter<'t, 'o> {
         self.whitespace = false;
         self.indention = false;
     }
+}
+
+fn to_indent(column: usize) -> i32 {
+    i32::try_from(column).unwrap_or(i32::MAX - 4)
 }
 
 /// Bytes of anchor, tag and text above which a key is written behind `? `.

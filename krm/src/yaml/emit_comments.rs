@@ -50,7 +50,7 @@ impl Emitter<'_, '_> {
         if let Some(tail) = self.pending.tail.take() {
             self.write_indent();
             self.comment(tail);
-            self.foot_indent = self.indent.max(0);
+            self.foot_column = Some(self.entry_column());
         }
         if let Some(head) = self.pending.head.take() {
             self.write_indent();
@@ -73,7 +73,7 @@ impl Emitter<'_, '_> {
         if let Some(foot) = self.pending.foot.take() {
             self.write_indent();
             self.comment(foot);
-            self.foot_indent = self.indent.max(0);
+            self.foot_column = Some(self.entry_column());
         }
     }
 

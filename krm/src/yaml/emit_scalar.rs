@@ -109,29 +109,25 @@ impl Emitter<'_, '_> {
 
     fn single_quoted(&mut self, text: &str) {
         self.indicator("'", true, false, false);
-        if !has_break(text) {
-            push_doubling_quotes(self.out, text);
-        } else {
-            let mut after_break = false;
-            let mut rest = text;
-            while let Some(c) = rest.chars().next() {
-                if is_break(c) {
-                    if !after_break && c == '\n' {
-                        self.line_break();
-                    }
-                    self.value_break(c);
-                    after_break = true;
-                    rest = &rest[c.len_utf8()..];
-                } else {
-                    if after_break {
-                        self.write_indent();
-                    }
-                    let end = rest.find(is_break).unwrap_or(rest.len());
-                    push_doubling_quotes(self.out, &rest[..end]);
-                    self.indention = false;
-                    after_break = false;
-                    rest = &rest[end..];
+        let mut after_break = false;
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            if is_break(c) {
+                if !after_break && c == '\n' {
+                    self.line_break();
                 }
+                self.value_break(c);
+                after_break = true;
+                rest = &rest[c.len_utf8()..];
+            } else {
+                if after_break {
+                    self.write_indent();
+                }
+                let end = break_at(rest);
+                push_doubling_quotes(self.out, &rest[..end]);
+                self.indention = false;
+                after_break = false;
+                rest = &rest[end..];
             }
         }
         self.text("'");
@@ -139,12 +135,12 @@ impl Emitter<'_, '_> {
 
     /// A line break that belongs to the text.
     fn value_break(&mut self, c: char) {
-        if c != '\n' {
+        if c == '\n' {
+            self.line_break();
+        } else {
             self.out.push(c);
             self.line_start = self.out.len();
             self.indention = true;
-        } else {
-            self.line_break();
         }
     }
 

@@ -1,5 +1,7 @@
 //! JSON as Go writes it: the form of `.json` files in kpt style.
 
+use std::fmt::Write as _;
+
 use super::{Kind, NodeId, ScalarType, Style, Tree};
 
 /// Appends the node as JSON in Go's form: indented by two spaces, keys sorted, `<`, `>`, `&`, U+2028 and U+2029
@@ -185,7 +187,9 @@ fn write_string(text: &str, html: bool, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
         }
     }
     out.push_str(&text[start..]);
