@@ -17,6 +17,8 @@ pub struct ParseError {
     /// A second place that explains the first, with what is there: the first of two equal keys, the start of a quote
     /// that never ends.
     pub related: Option<(String, Position)>,
+    /// What to do, where the message alone leaves a reader helpless.
+    pub hint: Option<&'static str>,
     /// The line that go-yaml prints: counted from the start of the document, `None` where it prints none.
     go_line: Option<u32>,
 }
@@ -24,7 +26,7 @@ pub struct ParseError {
 impl ParseError {
     /// An error of our own at this place, which go-yaml would not report.
     pub fn new(message: impl Into<String>, position: Position) -> ParseError {
-        ParseError { message: message.into(), position, related: None, go_line: Some(position.line) }
+        ParseError { message: message.into(), position, related: None, hint: None, go_line: Some(position.line) }
     }
 
     /// Adds the second place.
@@ -112,7 +114,23 @@ impl Fault {
             (None, Some((mark, what))) if mark.pos != self.problem.pos => Some((what.to_string(), place(mark.pos))),
             _ => None,
         };
-        ParseError { message: self.message, position, related, go_line }
+        let hint = hint(&self.message, &src.as_bytes()[(self.problem.pos as usize).min(src.len())..]);
+        ParseError { message: self.message, position, related, hint, go_line }
+    }
+}
+
+/// What helps with the mistakes that people make most; `rest` starts where the problem was met.
+fn hint(message: &str, rest: &[u8]) -> Option<&'static str> {
+    match (message, rest.first()) {
+        ("found character that cannot start any token", Some(b'\t')) => Some("indent with spaces, not with tabs"),
+        ("found character that cannot start any token", _) => Some("put quotes around the value"),
+        ("mapping values are not allowed in this context", _) => {
+            Some("put quotes around a value that holds `: `, or check the indentation")
+        }
+        ("did not find expected key", _) => Some("check the indentation of this line and of those above"),
+        ("found unexpected end of stream", _) => Some("close the quote"),
+        ("found unknown escape character", _) => Some("write `\\\\` for a backslash, or use single quotes"),
+        _ => None,
     }
 }
 

@@ -747,7 +747,7 @@ impl Parser<'_> {
         self.reads_key();
         self.expect(Expect::PairValue);
         if matches!(token.kind, TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd) {
-            self.empty(token.start);
+            self.empty(self.last_end);
             return Ok(());
         }
         self.node(false, false)

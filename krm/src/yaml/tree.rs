@@ -372,6 +372,22 @@ impl Tree {
         Some(position_at(&self.src, self.span(id)?.start, self.line_base))
     }
 
+    /// Bytes on the heap that belong to this tree alone: nodes, decoded text, comments, tags and anchors. Without the
+    /// source, which several trees may share. An estimate: what the allocator adds is not counted.
+    pub fn heap_size(&self) -> usize {
+        // A map entry: its key, a pointer, and the share of its tree node.
+        const ENTRY: usize = 24;
+        let len = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+        let comments: usize = self
+            .comments
+            .values()
+            .map(|c| ENTRY + size_of::<Comments>() + len(&c.head) + len(&c.line) + len(&c.foot))
+            .sum();
+        let props: usize =
+            self.props.values().map(|p| ENTRY + size_of::<Props>() + len(&p.tag) + len(&p.anchor)).sum();
+        self.nodes.capacity() * size_of::<Node>() + self.buf.capacity() + comments + props
+    }
+
     // ---- navigation ----
 
     /// The elements of a sequence, or keys and values in turn of a mapping.
