@@ -7,6 +7,9 @@ use crate::yaml::{NodeId, Style, Tree};
 pub(crate) fn string(tree: &mut Tree, text: &str) -> NodeId {
     if text.contains('\n') {
         tree.scalar(text, Style::Literal)
+    } else if text == "=" {
+        // Go knows no type for it, though YAML 1.1 does
+        tree.scalar(text, Style::Plain)
     } else if is_old_bool(text) || is_base_60(text) {
         tree.scalar(text, Style::DoubleQuoted)
     } else {

@@ -3,6 +3,8 @@
 //! The cases are read where `PORTICO_CONFORMANCE` names them. The file after the render is rebuilt from the recorded
 //! patch; the status in it is the input of the test, the whole file its expected output.
 
+#![expect(clippy::print_stdout, reason = "a test says what it skipped")]
+
 use std::path::{Path, PathBuf};
 
 use portico_krm::Kptfile;

@@ -120,10 +120,8 @@ pub fn prepare(items: &mut [Resource]) -> Result<Before, MirrorError> {
 pub fn reconcile(items: &mut [Resource], before: &Before) -> Result<(), MirrorError> {
     for item in items {
         fill_missing(item);
-        let original = item
-            .annotation(MIGRATION_ID)
-            .and_then(|id| position(id))
-            .and_then(|position| before.originals.get(position));
+        let original =
+            item.annotation(MIGRATION_ID).and_then(position).and_then(|position| before.originals.get(position));
         if let Some(original) = original {
             carry_over(item, (PATH, LEGACY_PATH, Pair::Path), &original.path)?;
             carry_over(item, (INDEX, LEGACY_INDEX, Pair::Index), &original.index)?;

@@ -99,6 +99,7 @@ impl Checker<'_> {
     fn mapping(&mut self, id: NodeId, here: &'static Type, path: &str, open: bool) {
         let tree = self.view.tree;
         let entries = self.view.entries(id);
+        let mut taken: Option<Vec<&str>> = None;
         for (key, value) in &entries {
             if self.problems.len() >= MAX_PROBLEMS {
                 return;
@@ -106,11 +107,17 @@ impl Checker<'_> {
             let name = tree.text(*key);
             let Some(field) = here.field(name) else {
                 if !open {
-                    let taken = |field: &str| entries.iter().any(|(k, _)| tree.text(*k) == field);
-                    let hint = suggest::hint(name, here, path, taken);
+                    let taken = taken.get_or_insert_with(|| {
+                        entries
+                            .iter()
+                            .filter_map(|(key, _)| here.field(tree.text(*key)))
+                            .map(|field| field.key)
+                            .collect()
+                    });
+                    let hint = suggest::hint(name, here, path, |key| taken.contains(&key));
                     let at = join(path, shorten(name));
                     let go = format!("field {name} not found in type {}", here.go);
-                    self.fault(*key, go, &at, format!("unknown field {at} ({hint})"));
+                    self.fault(*key, &go, &at, format!("unknown field {at} ({hint})"));
                 }
                 continue;
             };
@@ -125,7 +132,7 @@ impl Checker<'_> {
         }
         match (shape, tree.kind(id)) {
             (Shape::Text(_), Kind::Scalar) | (Shape::AnyText, _) => {}
-            (Shape::Number, Kind::Scalar) if tree.text(id).parse::<i64>().is_ok() => {}
+            (Shape::Number, Kind::Scalar) if self.view.number(id).is_some() => {}
             (Shape::Texts, Kind::Sequence) => {
                 for (at, element) in self.view.elements(id).into_iter().enumerate() {
                     self.value(element, Shape::Text("string"), &format!("{path}[{at}]"));
@@ -177,10 +184,10 @@ impl Checker<'_> {
             Shape::Many(_) => "a list",
         };
         let go = format!("cannot unmarshal {go_value} into {go_type}");
-        self.fault(id, go, path, format!("{path} must be {expected}, not {}", in_words(tree, id)));
+        self.fault(id, &go, path, format!("{path} must be {expected}, not {}", in_words(tree, id)));
     }
 
-    fn fault(&mut self, id: NodeId, go: String, path: &str, message: String) {
+    fn fault(&mut self, id: NodeId, go: &str, path: &str, message: String) {
         let position = self.view.tree.position(id);
         self.go.push(format!("line {}: {go}", position.map_or(0, |at| at.line)));
         self.problems.push(problem(position, path, message));

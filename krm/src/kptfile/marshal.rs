@@ -56,7 +56,7 @@ impl Writer<'_> {
                 Some(text).filter(|text| !text.is_empty()).map(|text| string(self.to, &text))
             }
             Shape::Number => {
-                let number: i64 = tree.text(from).parse().unwrap_or(0);
+                let number = self.view.number(from).unwrap_or(0);
                 (number != 0).then(|| self.to.scalar(&number.to_string(), Style::Plain))
             }
             Shape::Texts => {

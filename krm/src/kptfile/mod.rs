@@ -16,6 +16,8 @@ pub use model::{Function, Generic, Git, Info, Inventory, Metadata, Pipeline, Ups
 pub use status::{Condition, RenderStatus, RenderStep, StatusMode, StatusUpdate};
 pub use validate::{ConfigFile, ConfigFileError, FunctionKind, ValidateError, label};
 
+use std::fmt::Write as _;
+
 use crate::yaml::{ParseError, ParseLimits, SourceFile, Tree};
 use view::View;
 
@@ -90,10 +92,21 @@ impl From<ParseError> for KptfileError {
     fn from(error: ParseError) -> KptfileError {
         let mut message = error.message.clone();
         if let Some((what, at)) = &error.related {
-            message.push_str(&format!(" ({what} at line {}, column {})", at.line, at.column));
+            _ = write!(message, " ({what} at line {}, column {})", at.line, at.column);
         }
+        // a key that stands twice is a syntax error to our parser, and to Go's decoder an error like others
+        let twice = error.message.strip_prefix("mapping key `").and_then(|rest| rest.split_once('`'));
+        let go = match (twice, &error.related) {
+            (Some((key, _)), Some((_, first))) => format!(
+                "yaml: unmarshal errors:\n  line {}: mapping key {} already defined at line {}",
+                error.position.line,
+                go_quote(key),
+                first.line
+            ),
+            _ => error.go_text(),
+        };
         let problem = Problem { position: Some(error.position), field: String::new(), message };
-        KptfileError::new(FaultKind::Syntax, error.go_text(), vec![problem])
+        KptfileError::new(FaultKind::Syntax, go, vec![problem])
     }
 }
 

@@ -165,7 +165,7 @@ impl View<'_> {
         self.pairs(map, key).into_iter().collect()
     }
 
-    /// The elements of a list of mappings; a null element reads as an empty mapping.
+    /// The elements of a list of mappings.
     fn list<T>(&self, map: NodeId, key: &str, read: impl Fn(NodeId) -> T) -> Vec<T> {
         let elements = self.section(map, key).map(|id| self.elements(id)).unwrap_or_default();
         elements.into_iter().map(read).collect()

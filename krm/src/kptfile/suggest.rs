@@ -55,7 +55,8 @@ fn find_below(key: &str, top: &Type) -> Option<String> {
     for _ in 0..3 {
         let mut next = Vec::new();
         for (path, here) in level {
-            for field in here.fields {
+            // nobody writes the status by hand
+            for field in here.fields.iter().filter(|field| field.key != "status") {
                 if let Some(inner) = field.shape.inner() {
                     let list = matches!(field.shape, super::schema::Shape::Many(_));
                     let path = format!("{path}{}{}.", field.key, if list { "[]" } else { "" });

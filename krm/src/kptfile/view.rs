@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use crate::yaml::{Kind, NodeId, Style, Tree};
+use crate::yaml::{Kind, NodeId, ScalarType, Style, Tree, parse_float, parse_int};
 
 /// How many values a Kptfile may amount to once its aliases are followed. A Kptfile of this size is an attack.
 pub(super) const MAX_VALUES: u32 = 1_000_000;
@@ -35,10 +35,22 @@ impl<'t> View<'t> {
         self.tree.alias_target(id).unwrap_or(id)
     }
 
-    /// The elements of a sequence, aliases followed.
+    /// The elements of a sequence, aliases followed. Go drops those that are null.
     pub(super) fn elements(&self, id: NodeId) -> Vec<NodeId> {
-        let elements: Vec<NodeId> = self.tree.elements(id).map(|element| self.follow(element)).collect();
-        if self.spend(elements.len()) { elements } else { Vec::new() }
+        let followed = self.tree.elements(id).map(|element| self.follow(element));
+        let elements: Vec<NodeId> = followed.filter(|element| !self.tree.is_null(*element)).collect();
+        if self.spend(self.tree.len(id)) { elements } else { Vec::new() }
+    }
+
+    /// A number as Go reads it into an integer: what stands behind a point is cut off. `None` for anything else.
+    pub(super) fn number(&self, id: NodeId) -> Option<i64> {
+        let text = self.tree.text(id);
+        match self.tree.scalar_type(id) {
+            ScalarType::Int => parse_int(text).and_then(|number| i64::try_from(number).ok()),
+            #[expect(clippy::cast_possible_truncation, reason = "the range is checked, and Go cuts off the rest too")]
+            ScalarType::Float => parse_float(text).filter(|number| number.abs() < 9e18).map(|number| number as i64),
+            _ => None,
+        }
     }
 
     /// Keys and values of a mapping, aliases followed, merged keys at the end.
