@@ -26,6 +26,9 @@ mod tags;
 mod wasi;
 mod write_back;
 
+#[cfg(test)]
+mod render_tests;
+
 pub use cache::CacheError;
 pub use cancel::CancelToken;
 pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};

@@ -10,8 +10,6 @@ mod paths;
 mod runner;
 mod select;
 mod step;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use hydrate::{Hydrated, hydrate};
 pub(crate) use list::{Item, Source};

@@ -1,1 +1,0 @@
-//! Pipelines with closures as functions.

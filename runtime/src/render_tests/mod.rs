@@ -1,0 +1,9 @@
+//! Whole renders with closures as functions: the rules of the pipeline, one test each.
+
+mod failures;
+mod harness;
+mod order;
+mod paths;
+mod selectors;
+mod steps;
+mod writing;
