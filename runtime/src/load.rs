@@ -282,7 +282,7 @@ fn add_resources(package: &mut Package, node: &PackageNode, path: &str, number: 
 
 /// A document that is no mapping becomes the value of [`BARE_SEQUENCE`]; the KRM check refuses it if a function is to
 /// get it.
-fn as_mapping(mut tree: Tree) -> Tree {
+pub(crate) fn as_mapping(mut tree: Tree) -> Tree {
     let root = tree.root();
     if !tree.is_mapping(root) {
         let wrapper: NodeId = tree.mapping(Style::Block);

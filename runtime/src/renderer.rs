@@ -176,7 +176,7 @@ enum Finished {
 }
 
 /// Turns package-relative paths into root-relative ones and attributes the resources.
-fn place(mut items: Vec<Item>, root: &str, attribution: bool) -> Result<Vec<Item>, String> {
+pub(crate) fn place(mut items: Vec<Item>, root: &str, attribution: bool) -> Result<Vec<Item>, String> {
     for Item { resource, .. } in &mut items {
         let path = root_relative(resource, root)?;
         if resource.path() != Some(&path) {
@@ -191,7 +191,7 @@ fn place(mut items: Vec<Item>, root: &str, attribution: bool) -> Result<Vec<Item
 }
 
 /// The resource as it leaves the package: with its path, index and sequence style, without marks.
-fn out_of_place(mut item: Item) -> Item {
+pub(crate) fn out_of_place(mut item: Item) -> Item {
     use portico_krm::annotations::{KPT_RESOURCE_ID, MIGRATION_ID};
     item.resource.clear_id();
     item.resource.remove_annotation(MIGRATION_ID);

@@ -180,6 +180,23 @@ impl WriteBack<'_> {
     }
 }
 
+/// The files that hold these resources, where there were none before.
+pub(crate) fn write_new(items: Vec<Item>) -> Result<BTreeMap<String, Vec<u8>>, String> {
+    let mut files = BTreeMap::new();
+    for (path, documents) in group(items)? {
+        check_path(&path).map_err(|error| error.to_string())?;
+        let bytes = kpt_file(&path, documents, None);
+        files.insert(path, bytes);
+    }
+    let clash = files.keys().find_map(|path| {
+        path.match_indices('/').map(|(at, _)| &path[..at]).find(|above| files.contains_key(*above))
+    });
+    match clash {
+        Some(path) => Err(format!("path `{path}` is a file and a directory at once")),
+        None => Ok(files),
+    }
+}
+
 /// The resource without its travelling annotations, and its sequence style. A wrapped sequence is unwrapped.
 fn finished(mut resource: Resource) -> (Resource, SeqStyle) {
     let style = resource.seq_style();
@@ -307,7 +324,6 @@ fn restore_annotations(old: &Tree, new: &mut Tree) {
             new.set(annotations, &key, copy);
         }
     }
-    reconcile::copy_comments(old, new);
     reconcile::sync_order(old, new);
 }
 

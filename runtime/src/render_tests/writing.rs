@@ -28,9 +28,10 @@ fn only_the_changed_line_differs() {
     let mut functions = Functions::new();
     functions.text("bump", |input| input.replace("v: 1", "v: 2"));
     let kptfile = kptfile("app", "bump");
-    let a = "apiVersion:   v1\n\nkind: A\nmetadata:\n    name: a\n\nspec:\n    v:   1   # one\n";
+    let a = "apiVersion:   v1\n\nkind: A\nmetadata:\n    name: a\n\nspec:\n    v:   1   # one\n    w:  [1,2]\n";
     let rendered = render(&[("Kptfile", &kptfile), ("a.yaml", a)], functions).passed();
-    assert_eq!(rendered.changed(), Vec::<&str>::new(), "`v:   1` is written as `v: 1`, which the function replaces");
+    assert_eq!(rendered.changed(), ["a.yaml"]);
+    assert_eq!(rendered.files["a.yaml"], a.replace("v:   1", "v:   2"));
 }
 
 #[test]
