@@ -24,7 +24,8 @@ const EXPORTS: u64 = 10_000;
 const GLOBALS: u64 = 10_000;
 const TABLES: u64 = 1;
 const TABLE_ELEMENTS: u64 = 100_000;
-const SEGMENTS: u64 = 10_000;
+/// Of each kind. Programs that Go makes have a data segment for every few hundred bytes that are not zero.
+const SEGMENTS: u64 = 100_000;
 const BRANCH_TARGETS: u64 = 100_000;
 /// Locals times loops of one function. The compiler's work grows with the product; the largest of real
 /// programs are in the tens of thousands.

@@ -140,7 +140,7 @@ fn more_of_anything_than_reasonable_is_refused_before_compiling() {
         (format!("(module {start} {})", repeat("(func)", 100_001)), "100002 functions"),
         (format!("(module (table 1 funcref) (table 1 funcref) {start})"), "2 tables"),
         (format!("(module (table 100001 funcref) {start})"), "100001 table elements"),
-        (format!("(module (memory 1) {start} {})", repeat("(data (i32.const 0) \"\")", 10_001)), "10001 data segments"),
+        (format!("(module (memory 1) {start} {})", repeat("(data (i32.const 0) \"\")", 100_001)), "100001 data segments"),
         (
             // The shape that takes compilers seconds and hundreds of megabytes.
             format!("(module {start} (func (local {}) {}))", repeat("i32 ", 2400), repeat("(loop)", 2400)),
