@@ -132,9 +132,12 @@ impl FunctionRunner for Caller<'_> {
         let tags = |image: &str| self.sources.tags(image);
         let resolved = full_image(name.image, name.tag, &self.options.image_prefix, &tags)
             .map_err(|error| unresolved(name.image.to_owned(), with_causes(&error)))?;
+        let first = !self.known.contains_key(&resolved.image);
         let handle =
             self.resolve_image(&resolved.image).map_err(|message| unresolved(resolved.image.clone(), message))?;
-        Ok(Resolved { image: resolved.image, exec: String::new(), handle, warning: resolved.warning })
+        let notice = if first { self.sources.notice(&resolved.image) } else { None };
+        let warning = resolved.warning.or(notice);
+        Ok(Resolved { image: resolved.image, exec: String::new(), handle, warning })
     }
 
     fn run(&mut self, handle: usize, stdin: Vec<u8>) -> Result<FunctionOutput, RunFailure> {

@@ -18,6 +18,13 @@ pub trait FunctionSource: Send + Sync {
         let _ = image;
         Vec::new()
     }
+
+    /// What a user of this image should know, told once a render: that a function behaves otherwise than the release
+    /// whose tag was asked for.
+    fn notice(&self, image: &str) -> Option<String> {
+        let _ = image;
+        None
+    }
 }
 
 /// Why a function cannot be had.
@@ -156,6 +163,11 @@ impl FunctionSource for Sources {
         tags.sort_unstable();
         tags.dedup();
         tags
+    }
+
+    fn notice(&self, image: &str) -> Option<String> {
+        let gives = |source: &&Arc<dyn FunctionSource>| source.resolve(image).is_ok_and(|module| module.is_some());
+        self.0.iter().find(gives)?.notice(image)
     }
 }
 

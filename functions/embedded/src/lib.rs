@@ -63,17 +63,6 @@ impl Catalog {
         let name = CatalogName::of(&image.name)?;
         self.functions().into_iter().find(|function| function.name == name.function)
     }
-
-    /// What a user should know who asks for this image by its tag: that the release behaved otherwise.
-    pub fn notice(&self, image: &str) -> Option<String> {
-        let parsed = ImageRef::parse(image).ok()?;
-        let known = published(CatalogName::of(&parsed.name)?.function)?;
-        let older = known.older.as_ref()?;
-        let newest = known.tags.last()?;
-        older
-            .covers(parsed.tag.as_deref()?)
-            .then(|| format!("`{image}` runs as {} {newest}: {}", known.name, older.difference))
-    }
 }
 
 impl FunctionSource for Catalog {
@@ -99,6 +88,16 @@ impl FunctionSource for Catalog {
         let Some(known) = published(name.function) else { return Vec::new() };
         let tags = if name.wasm { known.wasm_tags } else { known.tags };
         tags.iter().map(|tag| (*tag).to_owned()).collect()
+    }
+
+    fn notice(&self, image: &str) -> Option<String> {
+        let parsed = ImageRef::parse(image).ok()?;
+        let known = published(CatalogName::of(&parsed.name)?.function)?;
+        let older = known.older.as_ref()?;
+        let newest = known.tags.last()?;
+        older
+            .covers(parsed.tag.as_deref()?)
+            .then(|| format!("`{image}` runs as {} {newest}: {}", known.name, older.difference))
     }
 }
 
