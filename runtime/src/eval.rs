@@ -235,7 +235,8 @@ fn own_and_below(files: &PackageFiles, limits: &ParseLimits) -> Result<(Vec<Item
             let origin = Origin { path, index, package_path: "", sequences: document.seq_style };
             resource.stamp_origin(&origin);
             resource.remove_annotation(PACKAGE_PATH);
-            items.push(Item { resource, source: Some(Source { file: number as u32, document: index as u32 }) });
+            let source = Source { file: number as u32, document: index as u32, offset: document.span.start as u32 };
+            items.push(Item { resource, source: Some(source) });
         }
     }
     if problems.is_empty() { Ok((items, paths)) } else { Err(RenderError::Input(problems.join("\n"))) }

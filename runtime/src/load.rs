@@ -275,7 +275,8 @@ fn add_resources(package: &mut Package, node: &PackageNode, path: &str, number: 
             package_path: &package.abs,
             sequences: document.seq_style,
         });
-        package.own.push(Item { resource, source: Some(Source { file: number, document: index as u32 }) });
+        let source = Source { file: number, document: index as u32, offset: document.span.start as u32 };
+        package.own.push(Item { resource, source: Some(source) });
     }
     package.own.len() > before
 }
@@ -302,15 +303,14 @@ fn malformed(
     problems: &mut Vec<Problem>,
 ) {
     for error in errors {
-        let line = error.position.line as usize;
-        let text = bytes.split(|b| *b == b'\n').nth(line.saturating_sub(1)).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text[..text.len().min(200)]);
+        let line = error.position.line;
         let mut message = format!("{path}:{line}: {} (column {})", error.message, error.position.column);
         if let Some((what, place)) = &error.related {
             message.push_str(&format!("; {what} on line {}", place.line));
         }
-        let text = text.trim_end();
-        if !text.is_empty() {
+        let related = error.related.iter().map(|(_, place)| place.line);
+        // Where the text ends too early, the line on which its last part began tells more.
+        if let Some(text) = [line].into_iter().chain(related).find_map(|line| source_line(bytes, line)) {
             message.push_str(&format!("\n    {text}"));
         }
         let kpt = format!("{}: MalformedYAMLError: {}", absolute(files, path), error.go_text());
@@ -322,6 +322,14 @@ fn malformed(
             kpt_error: format!("Error: {kpt}"),
         });
     }
+}
+
+/// A line of a file for a message, if there is anything on it.
+fn source_line(bytes: &[u8], line: u32) -> Option<String> {
+    let text = bytes.split(|b| *b == b'\n').nth(line.saturating_sub(1) as usize)?;
+    let text = String::from_utf8_lossy(&text[..text.len().min(200)]);
+    let shown: String = text.trim_end().chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+    (!shown.is_empty()).then_some(shown)
 }
 
 fn failure_of(problems: Vec<Problem>, files: &PackageFiles) -> Option<Failure> {

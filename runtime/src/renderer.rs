@@ -268,7 +268,7 @@ fn render_status(steps: &[StepReport], style: WriteStyle) -> RenderStatus {
             exec: step.exec.clone(),
             // kpt keeps nothing of a function whose output it refused
             stderr: if execution_error.is_empty() || style == WriteStyle::Preserve {
-                step.stderr.trim_end().to_owned()
+                step.stderr.clone()
             } else {
                 String::new()
             },
@@ -302,7 +302,7 @@ pub(crate) fn results_of(steps: &[StepReport]) -> ResultDocument {
         .map(|step| StepResult {
             image: step.image.clone(),
             exec: step.exec.clone(),
-            stderr: step.stderr.trim_end().to_owned(),
+            stderr: step.stderr.clone(),
             exit_code: step.exit_code,
             results: step.results.clone(),
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use portico_krm::Resource;
-use portico_krm::yaml::ParseLimits;
+use portico_krm::yaml::{ParseLimits, position_at};
 
 use super::list::Item;
 use super::paths;
@@ -23,13 +23,16 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// With the path from the root and the line where the document begins.
+    /// With the path from the root and the line where the document begins: at its `---`, where it has one.
     pub(crate) fn located(&self, root: &str, item: &Item) -> String {
-        let tree = &item.resource.tree;
         let path = paths::root_relative(&item.resource, root).unwrap_or_else(|_| self.path.clone());
-        match tree.position(tree.root()) {
-            Some(at) if item.source.is_some() => format!("{path}:{}: {}", at.line, self.what),
-            _ => format!("{path}: {}", self.what),
+        // A document that is no resource never went through a function: its text is still that of its file.
+        match item.source {
+            Some(source) => {
+                let line = position_at(item.resource.tree.source(), source.offset as usize, 0).line;
+                format!("{path}:{}: {}", line - u32::from(source.offset > 0), self.what)
+            }
+            None => format!("{path}: {}", self.what),
         }
     }
 }

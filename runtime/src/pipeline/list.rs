@@ -2,11 +2,12 @@
 
 use portico_krm::Resource;
 
-/// Where a resource stood before the render: a file by its number, a document by its index.
+/// Where a resource stood before the render: a file by its number, a document by its index and its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Source {
     pub(crate) file: u32,
     pub(crate) document: u32,
+    pub(crate) offset: u32,
 }
 
 /// A resource and, where it was not made by a function, its source.

@@ -362,9 +362,14 @@ fn place_of(report: &StepReport) -> String {
     format!("step {} of package \"{}\"", report.number, report.package_name)
 }
 
+/// Standard error without the line breaks at its end, as kpt records and shows it.
+fn output_text(stderr: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(stderr.trim_ascii_end())
+}
+
 fn note(report: &mut StepReport, output: &FunctionOutput) {
     report.exit_code = output.exit_code;
-    report.stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    report.stderr = output_text(&output.stderr).into_owned();
     report.stderr_dropped = output.stderr_dropped;
     report.elapsed = output.elapsed;
     report.fuel = output.fuel;
@@ -413,16 +418,23 @@ fn config_of(function: &PlannedFunction, chosen: &[Item], rest: &Rest, package_p
     }
 }
 
+/// How many documents a message lists.
+const MAX_LISTED: usize = 100;
+
 /// Our message and kpt's for documents that are no resources; `None` when there are none.
 fn input_problems(packages: &[Package], bad: &[&Item]) -> Option<(String, String)> {
-    const START: &str = "input resource list must contain only KRM resources: ";
+    const START: &str = "input resource list must contain only KRM resources:";
     let problems: Vec<(Problem, &Item)> =
         bad.iter().filter_map(|item| Some((krm_problem(&item.resource)?, *item))).collect();
-    let kpt = format!("{START}{}", problems.first()?.0);
-    let lines: Vec<String> = problems.iter().map(|(problem, item)| problem.located(&packages[0].abs, item)).collect();
-    let message = format!(
-        "{START}\n{}\nfiles that are no resources can be named in the package's .krmignore",
-        lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
-    );
+    let kpt = format!("{START} {}", problems.first()?.0);
+    let mut message = START.to_owned();
+    for (problem, item) in problems.iter().take(MAX_LISTED) {
+        message.push_str("\n  ");
+        message.push_str(&problem.located(&packages[0].abs, item));
+    }
+    if problems.len() > MAX_LISTED {
+        message.push_str(&format!("\n  and {} more", problems.len() - MAX_LISTED));
+    }
+    message.push_str("\nfiles that are no resources can be named in the package's .krmignore");
     Some((message, kpt))
 }

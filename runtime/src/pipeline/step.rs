@@ -119,7 +119,7 @@ pub(crate) fn read_output(
                 "function \"{}\" ({}) wrote something that is no ResourceList: {error}{}{}",
                 scope.function,
                 scope.place,
-                excerpt(&stdout),
+                if error.position.is_some_and(|at| at.line == 1) { String::new() } else { excerpt(&stdout) },
                 stderr_of(output)
             );
             return (Vec::new(), Err(Refusal::Output { message, kpt }));
@@ -204,6 +204,10 @@ fn check_paths(items: &[Item], scope: &Scope<'_>) -> Result<(), Refused> {
         let resource = &item.resource;
         let clean = output_path(resource.path().unwrap_or_default()).map_err(|error| error.to_string())?;
         crate::package::check_path(&clean).map_err(|error| error.to_string())?;
+        if clean == "Kptfile" && item.source.is_none() && resource.kind() != "Kptfile" {
+            let name = resource.short();
+            return Err(format!("function must not put other resources into a Kptfile: {name} has path {clean}").into());
+        }
         let package = resource.package_path().unwrap_or(scope.package_path);
         let index = resource.index().unwrap_or_default();
         if !places.insert((package, clean.clone(), index)) {

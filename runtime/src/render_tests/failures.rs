@@ -10,7 +10,7 @@ fn all_documents_that_are_no_resources_are_named_before_anything_runs() {
     let message = rendered.message();
     for part in [
         "two.yaml:1: resource must have `metadata.name`",
-        "two.yaml:5: resource must have `metadata.name`",
+        "two.yaml:4: resource must have `metadata.name`",
         "values.yaml:1: resource must have `apiVersion`",
         ".krmignore",
     ] {
@@ -67,7 +67,7 @@ fn after_a_failure_nothing_is_written_and_later_steps_are_not_run() {
             ("", StepState::NotRun, 0)
         ]
     );
-    assert_eq!(rendered.outcome.steps[2].stderr, "cannot reach the quota table\n");
+    assert_eq!(rendered.outcome.steps[2].stderr, "cannot reach the quota table");
     assert!(rendered.message().ends_with("failed with exit code 3: cannot reach the quota table"), "{}", rendered.message());
     let failure = rendered.outcome.failure.as_ref().expect("it fails");
     assert_eq!((failure.step, failure.kpt_error.as_deref()), (Some(2), None));
@@ -173,5 +173,5 @@ fn a_function_that_a_limit_ended_is_named_with_its_step() {
         rendered.message(),
         "time limit 2s exceeded in step 1 (ghcr.io/kptdev/krm-functions-catalog/spin:latest) of package \"app\""
     );
-    assert_eq!(rendered.outcome.steps[0].stderr, "begun\n");
+    assert_eq!(rendered.outcome.steps[0].stderr, "begun");
 }

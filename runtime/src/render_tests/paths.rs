@@ -101,6 +101,19 @@ fn paths_of_git_and_with_control_characters_are_refused() {
 }
 
 #[test]
+fn a_function_may_not_put_another_resource_into_a_kptfile() {
+    let rendered = generate(
+        |items| {
+            let mut new = made("a");
+            new.set_path("./Kptfile");
+            items.push(new);
+        },
+        &[],
+    );
+    assert!(rendered.message().contains("v1/ConfigMap/a has path Kptfile"), "{}", rendered.message());
+}
+
+#[test]
 fn two_resources_may_not_claim_one_place_of_a_file() {
     let rendered = generate(
         |items| {
