@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// One file of Deployments and ConfigMaps, each a document, with comments and setters.
+/// One file of `Deployment`s and `ConfigMap`s, each a document, with comments and setters.
 pub(crate) fn file(size: usize) -> String {
     let mut out = String::with_capacity(size + 4096);
     let mut n = 0;

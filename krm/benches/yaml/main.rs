@@ -36,7 +36,8 @@ fn read(c: &mut Criterion) {
 fn memory(name: &str, text: &str, limits: &ParseLimits) {
     let Ok(file) = SourceFile::parse(text.as_bytes(), limits) else { return };
     let trees: usize = file.documents().iter().map(|d| d.tree.heap_size()).sum();
-    println!("memory/{name}: {:.2} bytes of tree for each byte of text", trees as f64 / text.len() as f64);
+    let hundredths = trees * 100 / text.len();
+    println!("memory/{name}: {}.{:02} bytes of tree for each byte of text", hundredths / 100, hundredths % 100);
 }
 
 criterion_group!(benches, read);

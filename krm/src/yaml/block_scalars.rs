@@ -120,7 +120,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn block_fault(&self, start: Mark, message: &str) -> Box<Fault> {
+    fn block_fault(&self, start: Mark, message: &str) -> Fault {
         Fault::lexical(Some((start, BLOCK)), self.mark(), message)
     }
 }

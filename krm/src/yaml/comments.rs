@@ -79,8 +79,8 @@ impl Scanner<'_> {
 
     /// A comment behind a `-` alone is the head of what follows on the next lines.
     pub(super) fn turn_entry_comment(&mut self) {
-        let opens = self.queue.from_end(0).is_some_and(|t| t.kind == TokenKind::Entry)
-            && self.queue.from_end(1).is_some_and(|t| t.kind == TokenKind::SequenceStart);
+        let opens = self.queue.last(0).is_some_and(|t| t.kind == TokenKind::Entry)
+            && self.queue.last(1).is_some_and(|t| t.kind == TokenKind::SequenceStart);
         if !opens || self.break_at(self.pos) != 0 {
             return;
         }
@@ -97,9 +97,9 @@ impl Scanner<'_> {
 
     /// Takes the comments that start here, up to the next token; `before` is where the white space before them starts.
     pub(super) fn scan_comments(&mut self, before: Mark) {
-        let mut last = self.queue.from_end(0);
+        let mut last = self.queue.last(0);
         if last.is_some_and(|t| t.kind == TokenKind::FlowEntry) {
-            last = self.queue.from_end(1).or(last);
+            last = self.queue.last(1).or(last);
         }
         let (mut token, behind_value) = last.map_or((0, false), |t| (t.start, t.kind == TokenKind::Value));
         let breaks = self.line_breaks_before();

@@ -137,7 +137,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Cow<'static, str>, Pa
     let (pairs, odd) = bytes.as_chunks::<2>();
     let mut text = String::with_capacity(pairs.len());
     let fail = |text: &str, message| {
-        Err(*Box::new(Fault::lineless(Mark { pos: text.len() as u32, line: 0 }, message).into_error(text, 0)))
+        Err(Fault::lineless(Mark { pos: text.len() as u32, line: 0 }, message).into_error(text, 0))
     };
     for c in char::decode_utf16(pairs.iter().map(|pair| unit(*pair))) {
         match c {

@@ -17,8 +17,8 @@ pub struct ParseError {
     /// A second place that explains the first, with what is there: the first of two equal keys, the start of a quote
     /// that never ends.
     pub related: Option<(String, Position)>,
-    /// What to do, where the message alone leaves a reader helpless.
-    pub hint: Option<&'static str>,
+    /// A tab stands there.
+    on_tab: bool,
     /// The line that go-yaml prints: counted from the start of the document, `None` where it prints none.
     go_line: Option<u32>,
 }
@@ -26,7 +26,7 @@ pub struct ParseError {
 impl ParseError {
     /// An error of our own at this place, which go-yaml would not report.
     pub fn new(message: impl Into<String>, position: Position) -> ParseError {
-        ParseError { message: message.into(), position, related: None, hint: None, go_line: Some(position.line) }
+        ParseError { message: message.into(), position, related: None, on_tab: false, go_line: Some(position.line) }
     }
 
     /// Adds the second place.
@@ -34,6 +34,21 @@ impl ParseError {
     pub fn with_related(mut self, what: impl Into<String>, position: Position) -> ParseError {
         self.related = Some((what.into(), position));
         self
+    }
+
+    /// What to do, where the message alone leaves people helpless.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self.message.as_str() {
+            "found character that cannot start any token" if self.on_tab => "indent with spaces, not with tabs",
+            "found character that cannot start any token" => "put quotes around the value",
+            "mapping values are not allowed in this context" => {
+                "put quotes around a value that holds `: `, or check the indentation"
+            }
+            "did not find expected key" => "check the indentation of this line and of those above",
+            "found unexpected end of stream" => "close the quote",
+            "found unknown escape character" => "write `\\\\` for a backslash, or use single quotes",
+            _ => return None,
+        })
     }
 
     /// The text of go-yaml v3: `yaml: line N: MESSAGE`. Its line is often one less than ours: it counts from the start
@@ -55,82 +70,70 @@ pub(super) struct Mark {
 
 /// An error before its place is worked out; boxed, since it is rare and every scanning step returns it.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) message: String,
+pub(super) struct Fault(Box<Details>);
+
+#[derive(Debug)]
+struct Details {
+    message: String,
     /// The construct that was being read: its start and what it is.
-    pub(super) context: Option<(Mark, &'static str)>,
-    pub(super) problem: Mark,
+    context: Option<(Mark, &'static str)>,
+    problem: Mark,
     /// Found by the scanner (tokens), not by the parser (grammar): go-yaml counts their lines differently.
-    pub(super) lexical: bool,
+    lexical: bool,
     /// go-yaml prints no line.
-    pub(super) lineless: bool,
+    lineless: bool,
     /// Our own second place.
-    pub(super) related: Option<(String, u32)>,
+    related: Option<(String, u32)>,
 }
 
-pub(super) type Scan<T> = Result<T, Box<Fault>>;
+pub(super) type Scan<T> = Result<T, Fault>;
 
 impl Fault {
+    fn new(context: Option<(Mark, &'static str)>, problem: Mark, message: String) -> Fault {
+        Fault(Box::new(Details { message, context, problem, lexical: false, lineless: false, related: None }))
+    }
+
     /// Found in the tokens.
-    pub(super) fn lexical(
-        context: Option<(Mark, &'static str)>,
-        problem: Mark,
-        message: impl Into<String>,
-    ) -> Box<Fault> {
-        Box::new(Fault { message: message.into(), context, problem, lexical: true, lineless: false, related: None })
+    pub(super) fn lexical(context: Option<(Mark, &'static str)>, problem: Mark, message: impl Into<String>) -> Fault {
+        let mut fault = Fault::new(context, problem, message.into());
+        fault.0.lexical = true;
+        fault
     }
 
     /// Found in the order of the tokens.
-    pub(super) fn grammar(
-        context: Option<(Mark, &'static str)>,
-        problem: Mark,
-        message: impl Into<String>,
-    ) -> Box<Fault> {
-        Box::new(Fault { message: message.into(), context, problem, lexical: false, lineless: false, related: None })
+    pub(super) fn grammar(context: Option<(Mark, &'static str)>, problem: Mark, message: impl Into<String>) -> Fault {
+        Fault::new(context, problem, message.into())
     }
 
     /// With go-yaml's text but without its line.
-    pub(super) fn lineless(problem: Mark, message: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault {
-            message: message.into(),
-            context: None,
-            problem,
-            lexical: false,
-            lineless: true,
-            related: None,
-        })
+    pub(super) fn lineless(problem: Mark, message: impl Into<String>) -> Fault {
+        let mut fault = Fault::new(None, problem, message.into());
+        fault.0.lineless = true;
+        fault
+    }
+
+    /// Adds a second place: what is there, and its offset.
+    pub(super) fn with_related(mut self, what: String, pos: u32) -> Fault {
+        self.0.related = Some((what, pos));
+        self
     }
 
     /// The error for a user; `line_base` is added to lines, see [`super::Tree`].
     pub(super) fn into_error(self, src: &str, line_base: u32) -> ParseError {
-        let extra = u32::from(self.lexical);
-        let context_line = self.context.map_or(0, |(mark, _)| mark.line);
-        let line = if context_line != 0 { context_line } else { self.problem.line };
-        let go_line = (line != 0 && !self.lineless).then_some(line + extra);
+        let fault = *self.0;
+        let extra = u32::from(fault.lexical);
+        let context_line = fault.context.map_or(0, |(mark, _)| mark.line);
+        let line = if context_line != 0 { context_line } else { fault.problem.line };
+        let go_line = (line != 0 && !fault.lineless).then_some(line + extra);
         let place = |pos: u32| position_at(src, floor_char_boundary(src, pos as usize), line_base);
-        let position = place(self.problem.pos);
-        let related = match (self.related, self.context) {
+        let position = place(fault.problem.pos);
+        let related = match (fault.related, fault.context) {
             (Some((what, pos)), _) => Some((what, place(pos))),
-            (None, Some((mark, what))) if mark.pos != self.problem.pos => Some((what.to_string(), place(mark.pos))),
+            (None, Some((mark, what))) if mark.pos != fault.problem.pos => Some((what.to_string(), place(mark.pos))),
             _ => None,
         };
-        let hint = hint(&self.message, &src.as_bytes()[(self.problem.pos as usize).min(src.len())..]);
-        ParseError { message: self.message, position, related, hint, go_line }
-    }
-}
-
-/// What helps with the mistakes that people make most; `rest` starts where the problem was met.
-fn hint(message: &str, rest: &[u8]) -> Option<&'static str> {
-    match (message, rest.first()) {
-        ("found character that cannot start any token", Some(b'\t')) => Some("indent with spaces, not with tabs"),
-        ("found character that cannot start any token", _) => Some("put quotes around the value"),
-        ("mapping values are not allowed in this context", _) => {
-            Some("put quotes around a value that holds `: `, or check the indentation")
-        }
-        ("did not find expected key", _) => Some("check the indentation of this line and of those above"),
-        ("found unexpected end of stream", _) => Some("close the quote"),
-        ("found unknown escape character", _) => Some("write `\\\\` for a backslash, or use single quotes"),
-        _ => None,
+        let on_tab = src.as_bytes().get(fault.problem.pos as usize) == Some(&b'\t');
+        ParseError { message: fault.message, position, related, on_tab, go_line }
     }
 }
 

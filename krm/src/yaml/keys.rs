@@ -56,13 +56,12 @@ fn same_type(tree: &Tree, a: NodeId, b: NodeId, text: &str) -> bool {
     kind(a) == kind(b)
 }
 
-fn duplicate(tree: &Tree, first: NodeId, second: NodeId, text: &str) -> Box<Fault> {
+fn duplicate(tree: &Tree, first: NodeId, second: NodeId, text: &str) -> Fault {
     let start = |id: NodeId| tree.node(id).start;
     let shown: String = text.chars().take(80).collect();
     let before = &tree.src.as_bytes()[..start(second) as usize];
-    let line = before.iter().filter(|b| **b == b'\n').count() as u32;
+    let line = memchr::memchr_iter(b'\n', before).count() as u32;
     let mark = Mark { pos: start(second), line };
-    let mut fault = Fault::lexical(None, mark, format!("mapping key `{shown}` is already defined in this mapping"));
-    fault.related = Some((format!("`{shown}` is first defined here"), start(first)));
-    fault
+    Fault::lexical(None, mark, format!("mapping key `{shown}` is already defined in this mapping"))
+        .with_related(format!("`{shown}` is first defined here"), start(first))
 }

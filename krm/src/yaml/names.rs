@@ -125,12 +125,12 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn tag_fault(&self, start: Mark, directive: bool, message: &str) -> Box<Fault> {
+    fn tag_fault(&self, start: Mark, directive: bool, message: &str) -> Fault {
         let what = if directive { DIRECTIVE } else { "the tag starts here" };
         Fault::lexical(Some((start, what)), self.mark(), message)
     }
 
-    fn directive_fault(&self, start: Mark, message: &str) -> Box<Fault> {
+    fn directive_fault(&self, start: Mark, message: &str) -> Fault {
         Fault::lexical(Some((start, DIRECTIVE)), self.mark(), message)
     }
 

@@ -36,7 +36,7 @@ pub fn parse_int(text: &str) -> Option<i128> {
     };
     let signed = digits.len() < text.len();
     let mut rest = digits.bytes().filter(|b| *b != b'_').peekable();
-    let mut base = 10;
+    let mut base: u32 = 10;
     let mut any = false;
     if rest.peek() == Some(&b'0') {
         rest.next();
@@ -55,7 +55,7 @@ pub fn parse_int(text: &str) -> Option<i128> {
     }
     let mut value: i128 = 0;
     for byte in rest {
-        value = value * base + i128::from(char::from(byte).to_digit(base as u32)?);
+        value = value * i128::from(base) + i128::from(char::from(byte).to_digit(base)?);
         any = true;
         if value > i128::from(u64::MAX) {
             return None;
@@ -128,7 +128,7 @@ fn parse_timestamp(year: &str, rest: &str) -> Option<()> {
     let year: u32 = year.parse().ok()?;
     let (month, rest) = short_number(rest)?;
     let (day, rest) = short_number(rest.strip_prefix('-')?)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         4 | 6 | 9 | 11 => 30,
         2 => 28 + u32::from(leap),

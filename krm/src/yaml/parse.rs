@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 pub struct ParseLimits {
     /// Collections inside each other. Everything that walks a tree may recurse this deep.
     pub depth: u32,
-    /// Bytes of one source.
+    /// Bytes of one source; never more than 2 GiB.
     pub bytes: usize,
 }
 
@@ -29,9 +29,9 @@ impl Default for ParseLimits {
 }
 
 impl ParseLimits {
-    /// Offsets are 32 bits wide, and one value means none.
+    /// Offsets are 32 bits wide, columns signed.
     pub(super) fn check_size(&self, len: usize) -> Result<(), ParseError> {
-        let limit = self.bytes.min((u32::MAX - 1) as usize);
+        let limit = self.bytes.min(i32::MAX as usize);
         if len > limit {
             let message = format!("the text has {len} bytes, more than the limit of {limit}");
             return Err(ParseError::new(message, super::encoding::TOP));

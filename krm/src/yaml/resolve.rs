@@ -42,7 +42,6 @@ impl Tree {
 pub(super) fn resolve(text: &str, style: Style, tag: Option<&str>) -> ScalarType {
     match tag {
         None if style == Style::Plain => plain_type(text),
-        None => ScalarType::Str,
         Some("!!null") => ScalarType::Null,
         Some("!!bool") => ScalarType::Bool,
         Some("!!int") => ScalarType::Int,
@@ -50,7 +49,7 @@ pub(super) fn resolve(text: &str, style: Style, tag: Option<&str>) -> ScalarType
         Some("!!timestamp") => ScalarType::Timestamp,
         Some("!!binary") => ScalarType::Binary,
         Some("!!merge") => ScalarType::Merge,
-        Some(_) => ScalarType::Str,
+        None | Some(_) => ScalarType::Str,
     }
 }
 
@@ -105,9 +104,6 @@ fn is_base60(text: &str) -> bool {
     let (groups, fraction) = rest.split_once('.').unwrap_or((rest, ""));
     first.starts_with(|c: char| c.is_ascii_digit())
         && first.bytes().all(|b| b.is_ascii_digit() || b == b'_')
-        && groups.split(':').all(|group| match group.as_bytes() {
-            [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9'] => true,
-            _ => false,
-        })
+        && groups.split(':').all(|group| matches!(group.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']))
         && fraction.bytes().all(|b| b.is_ascii_digit() || b == b'_')
 }

@@ -23,11 +23,11 @@ impl Fold {
     /// Takes the line break here.
     fn take(&mut self, scanner: &mut Scanner<'_>) {
         let kept = scanner.read_break();
-        if !self.seen {
+        if self.seen {
+            self.rest.push_str(kept);
+        } else {
             self.first = if kept == "\n" { "" } else { kept };
             self.seen = true;
-        } else {
-            self.rest.push_str(kept);
         }
     }
 
@@ -272,7 +272,7 @@ impl Scanner<'_> {
         }
     }
 
-    fn quote_fault(&self, start: Mark, message: &str) -> Box<Fault> {
+    fn quote_fault(&self, start: Mark, message: &str) -> Fault {
         Fault::lexical(Some((start, QUOTED)), self.mark(), message)
     }
 

@@ -100,6 +100,7 @@ impl<'s> Scanner<'s> {
     }
 
     /// Column in characters, from 0.
+    #[expect(clippy::cast_possible_wrap, reason = "a source has less than 2 GiB")]
     pub(super) fn column(&mut self) -> i32 {
         if self.facts.ascii {
             return (self.pos - self.line_start) as i32;
@@ -121,9 +122,8 @@ impl<'s> Scanner<'s> {
     /// Length of the line break at a place, 0 when there is none.
     pub(super) fn break_at(&self, pos: usize) -> usize {
         match self.at(pos) {
-            b'\n' => 1,
             b'\r' if self.at(pos + 1) == b'\n' => 2,
-            b'\r' => 1,
+            b'\n' | b'\r' => 1,
             0xC2 if self.at(pos + 1) == 0x85 => 2,
             0xE2 if self.at(pos + 1) == 0x80 && matches!(self.at(pos + 2), 0xA8 | 0xA9) => 3,
             _ => 0,
@@ -236,10 +236,10 @@ impl<'s> Scanner<'s> {
         }
         let mut commented = self.pos as u32;
         if (self.flow_level == 0 && byte == b':') || (self.flow_level > 0 && byte == b',') {
-            commented = self.queue.from_end(0).map_or(commented, |t| t.start);
+            commented = self.queue.last(0).map_or(commented, |t| t.start);
         }
         self.fetch_content(byte)?;
-        if self.queue.from_end(0).is_some_and(|t| t.kind != TokenKind::Entry) {
+        if self.queue.last(0).is_some_and(|t| t.kind != TokenKind::Entry) {
             self.scan_line_comment(commented);
         }
         Ok(())
@@ -271,7 +271,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    fn no_token(&self) -> Box<Fault> {
+    fn no_token(&self) -> Fault {
         let mark = self.mark();
         Fault::lexical(Some((mark, "")), mark, "found character that cannot start any token")
     }
@@ -349,7 +349,7 @@ impl<'s> Scanner<'s> {
         Ok(true)
     }
 
-    fn key_without_value(&self, key: SimpleKey) -> Box<Fault> {
+    fn key_without_value(&self, key: SimpleKey) -> Fault {
         Fault::lexical(Some((key.mark, "the key starts here")), self.mark(), "could not find expected ':'")
     }
 

@@ -109,7 +109,7 @@ impl Queue {
     }
 
     /// The token `back` places before the end, 0 for the last one.
-    pub(super) fn from_end(&self, back: usize) -> Option<&Token> {
+    pub(super) fn last(&self, back: usize) -> Option<&Token> {
         self.tokens.len().checked_sub(back + 1).map(|at| &self.tokens[at])
     }
 }

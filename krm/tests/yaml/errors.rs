@@ -31,7 +31,7 @@ fn errors_carry_go_yamls_text_and_our_own_place() {
 
 #[test]
 fn a_tab_that_indents_gets_a_hint() {
-    assert_eq!(refusal("a:\n\tb: 1\n").hint, Some("indent with spaces, not with tabs"));
+    assert_eq!(refusal("a:\n\tb: 1\n").hint(), Some("indent with spaces, not with tabs"));
 }
 
 #[test]

@@ -78,9 +78,9 @@ fn plain_scalars_have_the_types_of_go_yaml() {
 
 #[test]
 fn quotes_and_tags_decide_over_the_text() {
+    use ScalarType::{Binary, Float, Int, Str};
     let tree = parse("a: '1'\nb: !!str 1\nc: !!int '1'\nd: !!float 1\ne: !x 1\nf: !!binary aGk=\ng: |\n  1\n");
     let kinds: Vec<ScalarType> = tree.entries(tree.root()).map(|(_, v)| tree.scalar_type(v)).collect();
-    use ScalarType::{Binary, Float, Int, Str};
     assert_eq!(kinds, [Str, Str, Int, Float, Str, Binary, Str]);
 }
 
