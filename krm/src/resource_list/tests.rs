@@ -176,3 +176,37 @@ fn the_input_of_a_function_must_be_a_resource_list() {
     let two = input("kind: ResourceList\n---\nkind: A\n").expect_err("two");
     assert_eq!(two.fault, ResourceListFault::SecondDocument);
 }
+
+/// Any bytes give a list or an error, and what is written of a list is a list again.
+#[test]
+fn damaged_lists_never_panic() {
+    let mut state = 1u32;
+    let mut random = |bound: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % bound
+    };
+    let pieces: [&[u8]; 12] =
+        [b"\n", b"- ", b": ", b"*x", b"&x ", b"---\n", b"[", b"}", b"items:", b"\"", b"\xff", b"  "];
+    let mut accepted = 0;
+    for _ in 0..2000 {
+        let mut bytes = LIST.as_bytes().to_vec();
+        for _ in 0..=random(3) {
+            let at = random(bytes.len());
+            match random(3) {
+                0 => _ = bytes.remove(at),
+                1 => bytes.truncate(at + 1),
+                _ => _ = bytes.splice(at..at, pieces[random(pieces.len())].iter().copied()),
+            }
+        }
+        match ResourceList::parse_output(&bytes, &ParseLimits::default()) {
+            Ok(list) => {
+                let yaml = list.to_yaml();
+                let again = output(&yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+                assert_eq!(again.items.len(), list.items.len());
+                accepted += 1;
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    assert!(accepted > 100, "only {accepted} lists were accepted");
+}

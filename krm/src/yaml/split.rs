@@ -228,4 +228,22 @@ mod tests {
         let parts: Vec<NodeId> = tree.elements(tree.root()).collect();
         assert_eq!(tree.cut_out(&parts).expect_err("no anchor").name, "anchor");
     }
+
+    #[test]
+    fn a_parsed_list_is_cut_without_copying_and_no_tree_holds_more_than_its_own_nodes() {
+        let text =
+            "# head\nitems:\n- a: [1, {b: 2}]\n  # in\n  c: |\n    text\n- {}\n- d: \"\\u00e9\"\n# foot\nlast:\n- x\n";
+        let tree = Tree::parse(text, &crate::yaml::ParseLimits::default()).expect("YAML").expect("a document");
+        let items = tree.get(tree.root(), "items").expect("there");
+        let parts: Vec<NodeId> = tree.elements(items).collect();
+        let mut limit = tree.nodes.len();
+        for part in parts.iter().rev() {
+            assert!(tree.is_run(*part, limit), "the parser writes nodes in document order");
+            limit = part.0 as usize;
+        }
+        let trees = tree.cut_out(&parts).expect("no aliases");
+        assert_eq!(trees.iter().map(|tree| tree.nodes.len()).collect::<Vec<_>>(), [9, 1, 3]);
+        assert_eq!(trees[2].text_at(trees[2].root(), &["d"]), Some("é"));
+        assert_eq!(trees[0].head_comment(trees[0].entry(trees[0].root(), "c").expect("there").0), Some("# in"));
+    }
 }
