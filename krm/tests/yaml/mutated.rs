@@ -85,10 +85,8 @@ fn a_hundred_thousand_mutated_inputs_are_read_or_refused() {
             }
             true
         }));
-        match outcome {
-            Ok(read) => accepted += u32::from(read),
-            Err(_panic) => panic!("input {n} panics: {:?}", String::from_utf8_lossy(&input)),
-        }
+        let Ok(read) = outcome else { panic!("input {n} panics: {:?}", String::from_utf8_lossy(&input)) };
+        accepted += u32::from(read);
     }
     println!("{accepted} of {INPUTS} inputs are YAML");
     assert!(accepted > INPUTS / 10, "the mutations only make rubbish: {accepted}");
