@@ -10,7 +10,11 @@ pub(crate) fn file(size: usize) -> String {
         if n > 0 {
             out.push_str("---\n");
         }
-        if n % 3 == 2 { config_map(&mut out, n) } else { deployment(&mut out, n) }
+        if n % 3 == 2 {
+            config_map(&mut out, n)
+        } else {
+            deployment(&mut out, n)
+        }
         n += 1;
     }
     out

@@ -22,11 +22,10 @@ fn a_comment_above_and_a_blank_line_belong_to_the_document() {
 
 #[test]
 fn a_comment_behind_a_value_is_its_line_comment() {
-    check("a: 1 # here\nb: 'x'\t# there\nc: |  # header\n  text\n", &[
-        "/a line # here",
-        "/b line # there",
-        "/c line # header",
-    ]);
+    check(
+        "a: 1 # here\nb: 'x'\t# there\nc: |  # header\n  text\n",
+        &["/a line # here", "/b line # there", "/c line # header"],
+    );
     check("- a # x\n- b#y\n", &["/0 line # x"]);
 }
 
@@ -67,12 +66,10 @@ fn a_comment_behind_a_dash_alone_moves_to_what_follows() {
 
 #[test]
 fn comments_in_flow_collections_belong_to_their_elements() {
-    check("a: [ # open\n  x, # behind x\n  # above y\n  y\n  # last\n] # close\n", &[
-        "/a line # close",
-        "/a/0 line # behind x",
-        "/a/1 head # above y",
-        "/a/1 foot # last",
-    ]);
+    check(
+        "a: [ # open\n  x, # behind x\n  # above y\n  y\n  # last\n] # close\n",
+        &["/a line # close", "/a/0 line # behind x", "/a/1 head # above y", "/a/1 foot # last"],
+    );
     check("a: {b: 1, # one\n  c: 2} # two\n", &["/a line # two", "/a/b line # one"]);
 }
 

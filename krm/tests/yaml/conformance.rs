@@ -59,7 +59,8 @@ fn refusals_of_kpts_reader_have_its_text() {
         let Ok(said) = std::fs::read_to_string(case.join("kpt.err")) else { continue };
         let Some((_, said)) = said.trim_end().split_once("MalformedYAMLError: ") else { continue };
         count += 1;
-        let errors = SourceFile::parse(&std::fs::read(case.join("in.yaml")).unwrap(), &ParseLimits::default()).unwrap_err();
+        let errors =
+            SourceFile::parse(&std::fs::read(case.join("in.yaml")).unwrap(), &ParseLimits::default()).unwrap_err();
         assert_eq!(errors[0].go_text(), said.trim_end(), "{}", case.display());
     }
     println!("{count} refusals");
