@@ -326,3 +326,92 @@ fn the_bug_reports_come_out_as_expected() {
         assert_eq!(reserialised(&package), expected, "{name}");
     }
 }
+
+#[test]
+fn a_status_block_goes_below_a_kptfile_that_stays() {
+    let Some(case) = conformance().map(|root| root.join("reports/16-kptfile-unchanged/package/Kptfile")) else {
+        return;
+    };
+    let text = std::fs::read_to_string(case).unwrap();
+    let out = edited(&text, 0, |tree| {
+        let root = tree.root();
+        let status = tree.ensure_mapping(root, "status");
+        let conditions = tree.sequence(Style::Block);
+        let condition = tree.mapping(Style::Block);
+        for (key, value) in [("type", "Rendered"), ("status", "True")] {
+            let value = tree.string(value);
+            tree.set(condition, key, value);
+        }
+        tree.push(conditions, condition);
+        tree.set(status, "conditions", conditions);
+    });
+    let status = "status:\n  conditions:\n  - type: Rendered\n    status: \"True\"\n";
+    assert_eq!(out, format!("{text}{status}"));
+}
+
+#[test]
+fn one_line_differs_where_one_image_changed() {
+    let Some((package, expected)) = report("14-minimal-diff", "a.yaml") else { return };
+    let out = edited(&package, 0, |tree| {
+        let containers = tree.get_path(tree.root(), &["spec", "containers"]).unwrap();
+        let first = tree.elements(containers).next().unwrap();
+        let image = tree.get(first, "image").unwrap();
+        tree.set_string(image, "web:2.0");
+    });
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn a_label_leaves_the_spelling_of_numbers_alone() {
+    for (name, path, index, key, value) in [
+        ("07-number-spelling", "x.yaml", 0, "tier", "back"),
+        ("04-comment-only-document", "ns.yaml", 0, "probe", "yes"),
+    ] {
+        let Some((package, expected)) = report(name, path) else { return };
+        let out = edited(&package, index, |tree| {
+            let metadata = tree.get(tree.root(), "metadata").unwrap();
+            let labels = tree.ensure_mapping(metadata, "labels");
+            let value = tree.string(value);
+            tree.set(labels, key, value);
+        });
+        assert_eq!(out, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_json_file_changes_where_its_value_does() {
+    let text = "{\n    \"kind\": \"Thing\",\n    \"list\": [1,2, 3],\n    \"empty\": {}\n}\n";
+    let out = edited(text, 0, |tree| {
+        let root = tree.root();
+        let list = tree.get(root, "list").unwrap();
+        let four = tree.scalar("4", Style::Plain);
+        tree.push(list, four);
+        let map = tree.mapping(Style::Block);
+        let value = tree.string("yes");
+        tree.set(map, "k", value);
+        tree.set(root, "new", map);
+    });
+    let expected = text.replace("3]", "3,4]").replace("{}\n", "{},\n    \"new\": {\"k\": \"yes\"}\n");
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn large_lists_are_spliced_in_linear_time() {
+    let mut text = String::from("list:\n");
+    for n in 0..20_000 {
+        text.push_str("  - a: ");
+        text.push_str(&n.to_string());
+        text.push('\n');
+    }
+    let out = edited(&text, 0, |tree| {
+        let list = tree.get(tree.root(), "list").unwrap();
+        let mut elements: Vec<_> = tree.elements(list).collect();
+        elements.remove(10_000);
+        tree.set_children(list, &elements);
+        let first = elements[0];
+        let value = tree.string("new");
+        tree.set(first, "b", value);
+    });
+    let expected = text.replace("  - a: 10000\n", "").replacen("  - a: 0\n", "  - a: 0\n    b: new\n", 1);
+    assert!(out == expected);
+}

@@ -109,11 +109,21 @@ impl Planner<'_> {
             _ if before.contains('\n') => format!(",{before}"),
             _ => ", ".to_owned(),
         };
+        let place = |member: &Member| match member {
+            Member::Kept { old, .. } => olds.binary_search_by_key(&old.start, |place| place.start).ok(),
+            Member::New(_) => None,
+        };
         let mut out = String::from(before);
+        let mut previous: Option<usize> = None;
         for (n, member) in members.into_iter().enumerate() {
-            if n > 0 {
-                out.push_str(&separator);
+            // Neighbours that stay neighbours keep what stands between them.
+            let at: Option<usize> = place(&member);
+            match (previous, at) {
+                (Some(a), Some(b)) if a + 1 == b => out.push_str(between(olds[a].end, olds[b].start)?),
+                _ if n > 0 => out.push_str(&separator),
+                _ => {}
             }
+            previous = at;
             match member {
                 Member::New(text) => out.push_str(&text),
                 Member::Kept { old, from, to } => {

@@ -135,7 +135,7 @@ pub(crate) struct Place {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Shape {
+pub(super) enum Shape {
     BlockMap,
     BlockSeq,
     FlowMap,
@@ -144,7 +144,7 @@ enum Shape {
 
 /// What comes next in a collection that is being written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Turn {
+pub(super) enum Turn {
     /// An element, or a key.
     Item,
     /// The value of a key that was written on one line with its colon to come.
@@ -153,23 +153,23 @@ enum Turn {
     LongValue,
 }
 
-struct Frame<'t> {
-    id: NodeId,
-    shape: Shape,
-    next: Option<NodeId>,
+pub(super) struct Frame<'t> {
+    pub(super) id: NodeId,
+    pub(super) shape: Shape,
+    pub(super) next: Option<NodeId>,
     /// Where to stop; `None` for the end of the collection.
-    until: Option<NodeId>,
-    turn: Turn,
+    pub(super) until: Option<NodeId>,
+    pub(super) turn: Turn,
     /// Indentation outside of the collection.
-    outer: i32,
+    pub(super) outer: i32,
     /// Nothing has been written yet.
-    first: bool,
+    pub(super) first: bool,
     /// In flow collections: a comma was already written, in front of a comment.
-    comma_written: bool,
+    pub(super) comma_written: bool,
     /// The comment below the entry before, which goes above the entry to come.
-    tail: Option<&'t str>,
+    pub(super) tail: Option<&'t str>,
     /// Only some of the children are written: comments of the whole are left out.
-    partial: bool,
+    pub(super) partial: bool,
 }
 
 /// The place of a node in its parent.
@@ -186,7 +186,7 @@ pub(super) struct Emitter<'t, 'o> {
     options: EmitOptions,
     /// Byte for byte, where kpt's bytes change a value.
     pub(super) as_kpt: bool,
-    stack: Vec<Frame<'t>>,
+    pub(super) stack: Vec<Frame<'t>>,
     /// Offset in `out` of the line being written.
     pub(super) line_start: usize,
     /// Column at which the line being written starts, when a part of it stands elsewhere.
@@ -260,7 +260,7 @@ impl<'t, 'o> Emitter<'t, 'o> {
     }
 
     /// Writes a scalar or an alias, or opens a collection. Its comments are loaded already.
-    fn node(&mut self, id: NodeId, context: Context) {
+    pub(super) fn node(&mut self, id: NodeId, context: Context) {
         let tree = self.tree;
         match tree.kind(id) {
             Kind::Alias => {
@@ -318,7 +318,7 @@ impl<'t, 'o> Emitter<'t, 'o> {
         if element { self.indent + 2 } else { self.indent + 2 - self.indent % 2 }
     }
 
-    fn advance(&mut self) -> Option<NodeId> {
+    pub(super) fn advance(&mut self) -> Option<NodeId> {
         let tree = self.tree;
         let frame = self.stack.last_mut()?;
         let id = frame.next?;
@@ -326,7 +326,7 @@ impl<'t, 'o> Emitter<'t, 'o> {
         Some(id)
     }
 
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if let Some(frame) = self.stack.pop() {
             self.indent = frame.outer;
             if matches!(frame.shape, Shape::FlowMap | Shape::FlowSeq) {
@@ -465,144 +465,6 @@ impl<'t, 'o> Emitter<'t, 'o> {
         }
     }
 
-    fn step_flow_sequence(&mut self) {
-        let (first, comma_written) = self.begin_flow_item();
-        let Some(id) = self.advance() else {
-            let id = self.stack.last().map(|f| f.id);
-            self.close();
-            if self.column() == 0 {
-                self.write_indent();
-            }
-            self.indicator("]", false, false, false);
-            self.end_flow(id);
-            return;
-        };
-        self.load_comments(id);
-        if !first && !comma_written {
-            self.indicator(",", false, false, false);
-        }
-        self.write_head();
-        if self.column() == 0 {
-            self.write_indent();
-        }
-        let comment = self.pending.behind();
-        if let Some(frame) = self.stack.last_mut() {
-            frame.comma_written = comment;
-        }
-        self.node(id, Context { element: false, in_mapping: false, simple_key: false });
-        self.flow_comma_and_comments(id);
-    }
-
-    fn step_flow_mapping(&mut self) {
-        let Some(frame) = self.stack.last_mut() else { return };
-        if frame.turn != Turn::Item {
-            return self.flow_value();
-        }
-        let tail = frame.tail.take();
-        let (first, comma_written) = self.begin_flow_item();
-        let Some(key) = self.advance() else {
-            let id = self.stack.last().map(|f| f.id);
-            // A comment below the mapping brings a comma in front of the brace, too: so does kpt.
-            let foot = id.and_then(|id| self.tree.foot_comment(id));
-            if (tail.is_some() || foot.is_some()) && !first && !comma_written {
-                self.indicator(",", false, false, false);
-            }
-            self.pending.tail = tail;
-            self.write_head();
-            self.close();
-            if self.column() == 0 {
-                self.write_indent();
-            }
-            self.indicator("}", false, false, false);
-            self.end_flow(id);
-            return;
-        };
-        self.load_comments(key);
-        self.pending.tail = tail;
-        let foot = self.pending.foot.take();
-        if !first && !comma_written {
-            self.indicator(",", false, false, false);
-        }
-        self.write_head();
-        if self.column() == 0 {
-            self.write_indent();
-        }
-        let simple = self.is_simple_key(key);
-        if let Some(frame) = self.stack.last_mut() {
-            frame.tail = foot;
-            frame.turn = if simple { Turn::Value } else { Turn::LongValue };
-        }
-        if !simple {
-            self.indicator("?", true, false, false);
-        }
-        let line = self.pending.line.take();
-        self.node(key, Context { element: false, in_mapping: true, simple_key: simple });
-        self.pending.key_line = line;
-    }
-
-    fn flow_value(&mut self) {
-        let Some(frame) = self.stack.last_mut() else { return };
-        let long = frame.turn == Turn::LongValue;
-        frame.turn = Turn::Item;
-        self.indicator(":", long, false, false);
-        let Some(value) = self.advance() else { return };
-        self.load_comments(value);
-        let key_line = self.pending.key_line.take();
-        if self.pending.line.is_none() {
-            match self.tree.kind(value) {
-                Kind::Scalar | Kind::Alias => self.pending.line = key_line,
-                Kind::Mapping | Kind::Sequence => self.pending.flow_line = key_line.map(|text| (value, text)),
-            }
-        }
-        let comment = self.pending.behind();
-        if let Some(frame) = self.stack.last_mut() {
-            frame.comma_written = comment;
-        }
-        self.node(value, Context { element: false, in_mapping: true, simple_key: false });
-        self.flow_comma_and_comments(value);
-    }
-
-    fn begin_flow_item(&mut self) -> (bool, bool) {
-        let Some(frame) = self.stack.last_mut() else { return (true, false) };
-        let was = (frame.first, frame.comma_written);
-        frame.first = false;
-        frame.comma_written = false;
-        was
-    }
-
-    /// Behind a scalar of a flow collection: a comment would swallow the comma, so the comma goes first.
-    fn flow_comma_and_comments(&mut self, id: NodeId) {
-        if matches!(self.tree.kind(id), Kind::Mapping | Kind::Sequence) {
-            return;
-        }
-        if self.pending.behind() {
-            self.indicator(",", false, false, false);
-        }
-        self.write_line();
-        self.write_foot();
-    }
-
-    /// The comments of a flow collection as a whole, behind its bracket.
-    fn end_flow(&mut self, id: Option<NodeId>) {
-        let Some(id) = id else { return };
-        self.pending.line = self.tree.line_comment(id);
-        if let Some((owner, text)) = self.pending.flow_line
-            && owner == id
-        {
-            self.pending.flow_line = None;
-            self.pending.line = self.pending.line.or(Some(text));
-        }
-        self.pending.foot = self.tree.foot_comment(id);
-        if self.flow_level > 0 && self.pending.behind() {
-            self.indicator(",", false, false, false);
-            if let Some(frame) = self.stack.last_mut() {
-                frame.comma_written = true;
-            }
-        }
-        self.write_line();
-        self.write_foot();
-    }
-
     /// True for a collection that is written by indentation here.
     pub(super) fn is_block(&self, id: NodeId) -> bool {
         matches!(self.tree.kind(id), Kind::Mapping | Kind::Sequence)
@@ -612,7 +474,7 @@ impl<'t, 'o> Emitter<'t, 'o> {
     }
 
     /// True when the key can stand on one line with its colon.
-    fn is_simple_key(&self, id: NodeId) -> bool {
+    pub(super) fn is_simple_key(&self, id: NodeId) -> bool {
         let tree = self.tree;
         let properties = tree.anchor(id).map_or(0, str::len) + tree.tag(id).map_or(0, str::len);
         match tree.kind(id) {

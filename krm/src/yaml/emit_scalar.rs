@@ -209,7 +209,8 @@ impl Emitter<'_, '_> {
 
     /// Indentation and chomping indicators, then the comment behind them and the line break.
     fn block_header(&mut self, text: &str) {
-        if text.starts_with(|c| c == ' ' || is_break(c)) {
+        // A tab in front cannot be told from indentation without the indicator; kpt leaves it out.
+        if text.starts_with(|c| c == ' ' || is_break(c) || (c == '\t' && !self.as_kpt)) {
             self.text("2");
         }
         let mut from_the_end = text.chars().rev().map(is_break);
@@ -559,4 +560,78 @@ fn is_timestamp(text: &str) -> bool {
     let day = digits(6 + month);
     let end = 6 + month + day;
     (1..=2).contains(&day) && b.get(end).is_none_or(|b| matches!(b, b'T' | b't' | b' ' | b'\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::yaml::{EmitOptions, ParseLimits, Style, Tree, emit_document};
+
+    fn written(text: &str, style: Option<Style>) -> String {
+        let mut tree = Tree::new_mapping();
+        let root = tree.root();
+        let value = match style {
+            Some(style) => tree.scalar(text, style),
+            None => tree.string(text),
+        };
+        tree.set(root, "k", value);
+        let mut out = String::new();
+        emit_document(&tree, &EmitOptions::default(), &mut out);
+        let back = Tree::parse(out.as_str(), &ParseLimits::default()).unwrap().unwrap();
+        assert_eq!(back.text_at(back.root(), &["k"]), Some(text), "{out}");
+        out
+    }
+
+    #[test]
+    fn strings_are_quoted_where_a_reader_would_see_another_type() {
+        for text in [
+            "true",
+            "yes",
+            "No",
+            "on",
+            "~",
+            "null",
+            "",
+            "1",
+            "0755",
+            "0x1F",
+            "1e3",
+            ".inf",
+            "2001-12-14",
+            "22:22",
+            "<<",
+        ] {
+            assert_eq!(written(text, None), format!("k: \"{text}\"\n"));
+        }
+        for text in ["a", "1.2.3", "v1", "10Gi", "a:b", "80:8080", "redis:6", "yess"] {
+            assert_eq!(written(text, None), format!("k: {text}\n"));
+        }
+    }
+
+    #[test]
+    fn strings_that_cannot_be_plain_get_the_mildest_quotes() {
+        assert_eq!(written("a: b", None), "k: 'a: b'\n");
+        assert_eq!(written("a\tb", None), "k: \"a\\tb\"\n");
+        assert_eq!(written("two\nlines\n", None), "k: |\n  two\n  lines\n");
+        assert_eq!(written("trailing \nspace", None), "k: \"trailing \\nspace\"\n");
+        assert_eq!(written("😀", None), "k: \"\\U0001F600\"\n");
+    }
+
+    #[test]
+    fn every_style_reads_back_as_the_same_text() {
+        let styles = [Style::SingleQuoted, Style::DoubleQuoted, Style::Literal, Style::Folded];
+        let pieces = [
+            "a", " ", "\n", "\n\n", "  b", "'", "\"", "\\", "\t", "é", "#", ": ", "\u{2028}", "\u{85}", "\r",
+            "\u{feff}",
+        ];
+        for style in styles {
+            for a in pieces {
+                for b in pieces {
+                    for c in pieces {
+                        written(&format!("x{a}{b}{c}y"), Some(style));
+                        written(&format!("{a}{b}{c}"), Some(style));
+                    }
+                }
+            }
+        }
+    }
 }

@@ -195,3 +195,47 @@ fn write_string(text: &str, html: bool, out: &mut String) {
     out.push_str(&text[start..]);
     out.push('"');
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::ParseLimits;
+
+    #[test]
+    fn numbers_strings_and_keys_come_out_as_kpt_writes_them() {
+        let text = r#"{"kind":"ConfigMap","data":{"z":1.0,"y":1e3,"w":1.5e-9,"v":"<a & b>\u2028é😀","u":[],"t":{},"s":null,
+            "r":true,"q":1e21,"p":123456789012,"o":-0.0,"n":"a\tb\u0001","m":1.10,"l":1E400}}"#;
+        let tree = Tree::parse(text, &ParseLimits::default()).unwrap().unwrap();
+        let mut out = String::new();
+        emit_json(&tree, tree.root(), &mut out);
+        let expected = r#"{
+  "data": {
+    "l": "1E400",
+    "m": 1.1,
+    "n": "a\tb\u0001",
+    "o": -0,
+    "p": 123456789012,
+    "q": 1e+21,
+    "r": true,
+    "s": null,
+    "t": {},
+    "u": [],
+    "v": "\u003ca \u0026 b\u003e\u2028é😀",
+    "w": 1.5e-9,
+    "y": 1000,
+    "z": 1
+  },
+  "kind": "ConfigMap"
+}
+"#;
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn whole_numbers_of_any_size_keep_their_digits() {
+        let tree = Tree::parse("a: 123456789012345678901234567890", &ParseLimits::default()).unwrap().unwrap();
+        let mut out = String::new();
+        emit_json_inline(&tree, tree.root(), &mut out);
+        assert_eq!(out, r#"{"a": 123456789012345678901234567890}"#);
+    }
+}

@@ -15,6 +15,7 @@ mod comments;
 mod documents;
 mod emit;
 mod emit_comments;
+mod emit_flow;
 mod emit_scalar;
 mod encoding;
 mod equal;

@@ -383,8 +383,7 @@ impl Tree {
             .values()
             .map(|c| ENTRY + size_of::<Comments>() + len(&c.head) + len(&c.line) + len(&c.foot))
             .sum();
-        let props: usize =
-            self.props.values().map(|p| ENTRY + size_of::<Props>() + len(&p.tag) + len(&p.anchor)).sum();
+        let props: usize = self.props.values().map(|p| ENTRY + size_of::<Props>() + len(&p.tag) + len(&p.anchor)).sum();
         self.nodes.capacity() * size_of::<Node>() + self.buf.capacity() + comments + props
     }
 

@@ -8,7 +8,7 @@ use portico_krm::yaml::{
 const INTERNAL: &str = "internal.config.kubernetes.io/";
 
 /// What a render in kpt style with an identity function makes of a file; the refusal as text.
-pub fn render(bytes: &[u8]) -> Result<String, String> {
+pub(crate) fn render(bytes: &[u8]) -> Result<String, String> {
     let limits = ParseLimits::default();
     let file = SourceFile::parse(bytes, &limits)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
