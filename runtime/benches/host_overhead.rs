@@ -171,7 +171,8 @@ fn throughput(engine: &Engine, module: &Module, workers: usize) -> f64 {
         std::thread::sleep(Duration::from_secs(1));
         stop.store(true, Ordering::Relaxed);
     });
-    runs.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64()
+    let runs = u32::try_from(runs.load(Ordering::Relaxed)).expect("a second's runs");
+    f64::from(runs) / started.elapsed().as_secs_f64()
 }
 
 fn report(label: &str, times: &[Duration]) {

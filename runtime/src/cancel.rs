@@ -105,7 +105,7 @@ mod tests {
     fn a_waiter_is_woken_by_the_cancel() {
         let token = CancelToken::new();
         let waiting = token.clone();
-        let waiter = std::thread::spawn(move || waiting.wait_timeout(Duration::from_secs(3600)));
+        let waiter = std::thread::spawn(move || waiting.wait_timeout(Duration::from_hours(1)));
         token.cancel();
         assert!(waiter.join().unwrap());
     }

@@ -59,6 +59,7 @@ fn magic(wasm: &[u8]) -> Result<(), ModuleError> {
     Err(ModuleError::NotWasm { found })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` takes")]
 fn invalid(error: wasmparser::BinaryReaderError) -> ModuleError {
     ModuleError::Invalid(error.to_string())
 }

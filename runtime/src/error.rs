@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn deadlines_say_whose_they_are() {
-        let step = RunFailure::Deadline { which: Deadline::Step, limit: Duration::from_secs(60) };
+        let step = RunFailure::Deadline { which: Deadline::Step, limit: Duration::from_mins(1) };
         assert_eq!(step.to_string(), "the function did not end within 60s");
         let render = RunFailure::Deadline { which: Deadline::Render, limit: Duration::from_millis(1500) };
         assert_eq!(render.to_string(), "the render did not end within 1.5s");

@@ -121,7 +121,7 @@ impl Default for Limits {
         Self {
             fuel: 2_000_000_000,
             fuel_per_input_byte: 8_000,
-            step_time: Duration::from_secs(60),
+            step_time: Duration::from_mins(1),
             render_time: Duration::from_mins(5),
             memory: 1 << 30,
             retained_memory: 64 << 20,

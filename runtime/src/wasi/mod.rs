@@ -109,16 +109,9 @@ pub(crate) struct Meter {
 impl Meter {
     /// Pays for work that is about to be done.
     fn pay(&mut self, fuel: u64) -> Result<(), Stop> {
-        match self.left.checked_sub(fuel) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => {
-                self.left = 0;
-                Err(Stop::OutOfFuel)
-            }
-        }
+        let left = self.left.checked_sub(fuel);
+        self.left = left.unwrap_or(0);
+        if left.is_some() { Ok(()) } else { Err(Stop::OutOfFuel) }
     }
 
     fn pay_bytes(&mut self, bytes: u64) -> Result<(), Stop> {

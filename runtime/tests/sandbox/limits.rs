@@ -291,7 +291,7 @@ fn with_every_limit_off_a_function_runs() {
 fn a_neighbour_does_not_notice() {
     let engine = engine();
     let echo = load(&engine, ECHO);
-    let alone = run(&engine, ECHO, Limits::default(), &[3; 50_000]).unwrap();
+    let alone = run(&engine, ECHO, Limits::default(), &vec![3; 50_000]).unwrap();
     let stop = CancelToken::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -304,7 +304,7 @@ fn a_neighbour_does_not_notice() {
         });
         let mut sandbox = Sandbox::new(&engine, Limits::default(), CancelToken::new());
         for _ in 0..200 {
-            let output = sandbox.run(&echo, stdin([3; 50_000])).unwrap();
+            let output = sandbox.run(&echo, stdin(vec![3; 50_000])).unwrap();
             assert!(output.stdout == alone.stdout);
             assert_eq!(output.fuel_used, alone.fuel_used);
         }

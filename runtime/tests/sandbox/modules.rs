@@ -17,6 +17,11 @@ fn refusal(wasm: Vec<u8>) -> ModuleError {
     error
 }
 
+/// Items of a module, one for each number.
+fn each(count: u32, item: impl Fn(u32) -> String) -> String {
+    (0..count).map(item).collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn what_is_no_module_is_told_for_what_it_is() {
     for (bytes, words) in [
@@ -130,17 +135,14 @@ fn more_of_anything_than_reasonable_is_refused_before_compiling() {
     let repeat = |item: &str, times: usize| item.repeat(times);
     for (text, words) in [
         (format!("(module {} {start})", repeat("(import \"a\" \"b\" (func))", 65)), "65 imports"),
-        (
-            format!(
-                "(module {start} {})",
-                (0..10_001).map(|n| format!("(export \"{n}\" (func 0))")).collect::<String>()
-            ),
-            "10002 exports",
-        ),
+        (format!("(module {start} {})", each(10_001, |n| format!("(export \"{n}\" (func 0))"))), "10002 exports"),
         (format!("(module {start} {})", repeat("(func)", 100_001)), "100002 functions"),
         (format!("(module (table 1 funcref) (table 1 funcref) {start})"), "2 tables"),
         (format!("(module (table 100001 funcref) {start})"), "100001 table elements"),
-        (format!("(module (memory 1) {start} {})", repeat("(data (i32.const 0) \"\")", 100_001)), "100001 data segments"),
+        (
+            format!("(module (memory 1) {start} {})", repeat("(data (i32.const 0) \"\")", 100_001)),
+            "100001 data segments",
+        ),
         (
             // The shape that takes compilers seconds and hundreds of megabytes.
             format!("(module {start} (func (local {}) {}))", repeat("i32 ", 2400), repeat("(loop)", 2400)),
@@ -209,9 +211,7 @@ fn fifty_who_ask_at_once_get_one_module() {
     // Large enough that all of them arrive while it compiles.
     let body = format!(
         "{} {ECHO}",
-        (0..2000)
-            .map(|n| format!("(func (result i32) (i32.mul (i32.const {n}) (i32.load (i32.const {n}))))"))
-            .collect::<String>()
+        each(2000, |n| format!("(func (result i32) (i32.mul (i32.const {n}) (i32.load (i32.const {n}))))"))
     );
     let wasm = wasm(&body);
     let barrier = Barrier::new(50);

@@ -95,8 +95,8 @@ fn whoever_waits_for_a_slot_can_be_cancelled() {
 fn a_pooled_engine_gives_the_same_bytes_and_the_same_fuel() {
     let (pooled, on_demand) = (pooled(4), engine());
     assert!(pooled.is_pooled() && !on_demand.is_pooled());
-    for input in [&b"short"[..], &[9; 200_000]] {
-        let [first, second] = [&pooled, &on_demand].map(|engine| run(engine, ECHO, Limits::default(), input).unwrap());
+    for input in [b"short".to_vec(), vec![9; 200_000]] {
+        let [first, second] = [&pooled, &on_demand].map(|engine| run(engine, ECHO, Limits::default(), &input).unwrap());
         assert!(first.stdout == second.stdout);
         assert_eq!(first.fuel_used, second.fuel_used);
     }

@@ -162,10 +162,10 @@ fn ranges_are_bounded_and_checked_as_a_whole() {
     assert_eq!(answer(&engine, "poll_oneoff", &[0, 1024, 0, 8]), INVAL);
     assert_eq!(answer(&engine, "poll_oneoff", &[0, 1024, 0xffff_ffff, 8]), INVAL);
     // The second range is bad: nothing of the first is written.
-    let bad_second = r#"
+    let bad_second = r"
       (i32.store (i32.const 64) (i32.const 1024)) (i32.store (i32.const 68) (i32.const 4))
       (i32.store (i32.const 72) (i32.const -4)) (i32.store (i32.const 76) (i32.const 8))
-    "#;
+    ";
     let output = outcome(&engine, "fd_write", &[1, 64, 2, 8], bad_second);
     assert_eq!((output.exit_code, output.stdout.len()), (FAULT, 0));
 }
