@@ -26,9 +26,11 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// The root of the workspace.
+/// The root of the workspace: the one that cargo runs this for, which need not be the one that it was built in.
 fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    manifest.parent().unwrap_or(Path::new(".")).to_owned()
 }
 
 /// Tells the person at the terminal what happens.

@@ -138,7 +138,10 @@ mod tests {
         Package {
             name: name.to_owned(),
             manifest_path: PathBuf::from("Cargo.toml"),
-            targets: vec![Target { name: name.trim_start_matches("portico-").to_owned(), kind: vec!["bin".to_owned()] }],
+            targets: vec![Target {
+                name: name.trim_start_matches("portico-").to_owned(),
+                kind: vec!["bin".to_owned()],
+            }],
             metadata: functions.map(|functions| serde_json::json!({"portico": {"functions": functions}})),
         }
     }
