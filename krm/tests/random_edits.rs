@@ -298,3 +298,59 @@ fn edits_read_back_and_leave_other_lines_alone() {
     assert!(documents > 1500, "{documents}");
     assert!(kpt_style * 10 < documents, "{kpt_style} of {documents} documents were written anew as a whole");
 }
+
+fn yaml_files(folder: &std::path::Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            yaml_files(&path, files);
+        } else if path.extension().is_some_and(|e| e == "yaml" || e == "json") || path.ends_with("Kptfile") {
+            files.push(path);
+        }
+    }
+    files.sort();
+}
+
+#[test]
+fn edits_of_real_files_read_back() {
+    let Some(root) = std::env::var_os("PORTICO_CONFORMANCE") else {
+        println!("skipped: real files, because PORTICO_CONFORMANCE is not set");
+        return;
+    };
+    let mut files = Vec::new();
+    yaml_files(std::path::Path::new(&root), &mut files);
+    let mut random = Random(1);
+    let mut count = 0;
+    for path in files {
+        let bytes = std::fs::read(&path).unwrap();
+        let Ok(file) = SourceFile::parse(&bytes, &ParseLimits::default()) else { continue };
+        for (n, document) in file.documents().iter().enumerate() {
+            let mut tree = document.tree.clone();
+            for _ in 0..=random.below(3) {
+                edit(&mut tree, &mut random);
+            }
+            if parse(&written(&tree)).is_none() {
+                // The edit took an anchor away whose alias stays, or left nothing.
+                continue;
+            }
+            let documents: Vec<Edited<'_>> = (0..file.documents().len())
+                .map(|at| if at == n { Edited::Changed(n, &tree) } else { Edited::Unchanged(at) })
+                .collect();
+            let out = splice(&file, &documents);
+            let back = SourceFile::parse(&out, &ParseLimits::default());
+            let back = back.unwrap_or_else(|e| panic!("{}: {e:?}\n{}", path.display(), String::from_utf8_lossy(&out)));
+            let found = &back.documents()[n].tree;
+            let equal = value_eq(found, found.root(), &tree, tree.root());
+            assert!(equal, "{}: wanted\n{}\nfound\n{}", path.display(), written(&tree), written(found));
+            count += 1;
+        }
+    }
+    println!("{count} documents");
+    assert!(count > 1000, "{count}");
+}
+
+fn written(tree: &Tree) -> String {
+    let mut out = String::new();
+    emit_document(tree, &EmitOptions::default(), &mut out);
+    out
+}
