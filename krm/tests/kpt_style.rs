@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "what was skipped is to be seen")]
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use common::render;
 
@@ -50,4 +51,63 @@ fn every_case_comes_out_as_kpt_writes_it() {
     }
     println!("{count} cases");
     assert!(failures.is_empty(), "{} of {count} cases differ:\n{}", failures.len(), failures.join("\n====\n"));
+}
+
+const KPTFILE: &str =
+    "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\npipeline:\n  mutators:\n  - exec: cat\n";
+
+/// What the real kpt makes of a file; `None` where it is not installed.
+fn kpt(text: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("Kptfile"), KPTFILE).unwrap();
+    std::fs::write(folder.path().join("in.yaml"), text).unwrap();
+    let run = Command::new("kpt").args(["fn", "render", "--allow-exec"]).arg(folder.path()).output();
+    let Ok(run) = run else {
+        println!("skipped: the comparison with kpt, because it is not on the PATH");
+        return None;
+    };
+    assert!(run.status.success(), "{}\n{text}", String::from_utf8_lossy(&run.stderr));
+    Some(std::fs::read_to_string(folder.path().join("in.yaml")).unwrap())
+}
+
+#[test]
+fn our_recorded_cases_are_what_kpt_writes() {
+    let folder = folders().remove(0);
+    for case in std::fs::read_dir(folder).unwrap() {
+        let case = case.unwrap().path();
+        let Some(found) = kpt(&std::fs::read_to_string(case.join("in.yaml")).unwrap()) else { return };
+        assert_eq!(found, std::fs::read_to_string(case.join("kpt.yaml")).unwrap(), "{}", case.display());
+    }
+}
+
+/// A manifest whose fields hold pieces of text in every style that can carry them.
+fn torture(seed: usize) -> String {
+    let pieces = [
+        "a", " b", "x: y", " #c", "'", "\"", "\\", "é", "日", "- ", "{", "]", ",", "1", "true", "%", "@", "😀", "?",
+        ":",
+    ];
+    let mut out = String::from("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\ndata:\n");
+    for n in 0..60 {
+        let at = |k: usize| pieces[(seed * 7919 + n * 31 + k * 17 + n * n) % pieces.len()];
+        let text = format!("{}{}{}{}", at(1), at(2), at(3), at(4));
+        let doubled = text.replace('\'', "''");
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+        let value = match n % 4 {
+            0 => format!("'{doubled}' # c{n}"),
+            1 => format!("\"{escaped}\""),
+            2 => format!("|\n    {}\n      {text}\n", text.trim_start()),
+            _ => format!("['{doubled}', \"{escaped}\"]"),
+        };
+        out.extend(["  k", &n.to_string(), ": ", &value, "\n"]);
+    }
+    out
+}
+
+#[test]
+fn scalars_come_out_as_the_real_kpt_writes_them() {
+    for seed in 0..6 {
+        let text = torture(seed);
+        let Some(expected) = kpt(&text) else { return };
+        assert_eq!(render(text.as_bytes()).unwrap(), expected, "{text}");
+    }
 }
