@@ -21,37 +21,12 @@ pub fn copy_comments(from: &Tree, to: &mut Tree) {
     }
 }
 
-/// [`copy_comments`] as kpt does it: folded scalars (`>`) of the output that have a counterpart become double-quoted.
-/// For kpt style only.
+/// [`copy_comments`] as kpt does it: folded scalars (`>`) of the output that have a counterpart become double-quoted,
+/// with the value that kpt's own writer leaves of them (lines that are indented further lose or gain blank lines around
+/// them). For kpt style only.
 pub fn copy_comments_as_kpt(from: &Tree, to: &mut Tree) {
     if let Some(plan) = Plan::make(from, to, true) {
         plan.apply(to);
-    }
-}
-
-/// Gives folded scalars (`>`) the value that kpt's own writer leaves of them: lines that are indented further lose or
-/// gain blank lines around them. For kpt style only, before a resource goes to its first function.
-pub fn fold_as_kpt(tree: &mut Tree) {
-    if !tree.has_root() || !tree.has_style(Style::Folded) {
-        return;
-    }
-    let mut stack = vec![tree.root()];
-    while let Some(id) = stack.pop() {
-        stack.extend(tree.children(id));
-        if !tree.is_scalar(id) || tree.style(id) != Style::Folded {
-            continue;
-        }
-        let mut one = Tree::new_mapping();
-        let (root, scalar) = (one.root(), one.scalar(tree.text(id), Style::Folded));
-        one.set(root, "folded", scalar);
-        let mut text = String::new();
-        emit_document_as_kpt(&one, &EmitOptions::default(), &mut text);
-        if let Ok(Some(read)) = Tree::parse(text, &ParseLimits::default())
-            && let Some(folded) = read.text_at(read.root(), &["folded"])
-            && folded != tree.text(id)
-        {
-            tree.set_text(id, folded);
-        }
     }
 }
 
@@ -117,9 +92,23 @@ impl Plan {
             });
         }
         for id in self.folded {
+            if let Some(text) = folded_by_kpt(to.text(id)) {
+                to.set_text(id, &text);
+            }
             to.set_style(id, Style::DoubleQuoted);
         }
     }
+}
+
+/// What a reader makes of kpt's bytes for a folded scalar, where that is another text.
+fn folded_by_kpt(text: &str) -> Option<String> {
+    let mut tree = Tree::new_mapping();
+    let (root, scalar) = (tree.root(), tree.scalar(text, Style::Folded));
+    tree.set(root, "folded", scalar);
+    let mut written = String::new();
+    emit_document_as_kpt(&tree, &EmitOptions::default(), &mut written);
+    let read = Tree::parse(written, &ParseLimits::default()).ok()??;
+    read.text_at(read.root(), &["folded"]).filter(|read| *read != text).map(str::to_owned)
 }
 
 fn missing_lines<'t>(from: &'t Tree, to: &'t Tree, strays: &[NodeId]) -> HashMap<&'t str, i64> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use portico_krm::kptfile::{StatusMode, StatusUpdate};
 use portico_krm::splice::{Edited, splice};
-use portico_krm::yaml::{EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Tree, emit_document, emit_json};
+use portico_krm::yaml::{EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Tree, emit_document_as_kpt, emit_json};
 use portico_krm::{Kptfile, Resource, reconcile};
 
 use crate::load::BARE_SEQUENCE;
@@ -271,7 +271,7 @@ fn kpt_documents(documents: &[(Resource, SeqStyle)], status: Option<&StatusUpdat
         });
         match kptfile {
             Some(kptfile) => text.push_str(&kptfile),
-            None => emit_document(&resource.tree, &EmitOptions { sequences: *sequences }, &mut text),
+            None => emit_document_as_kpt(&resource.tree, &EmitOptions { sequences: *sequences }, &mut text),
         }
     }
     text.into_bytes()

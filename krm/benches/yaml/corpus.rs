@@ -11,9 +11,9 @@ pub(crate) fn file(size: usize) -> String {
             out.push_str("---\n");
         }
         if n % 3 == 2 {
-            config_map(&mut out, n)
+            config_map(&mut out, n);
         } else {
-            deployment(&mut out, n)
+            deployment(&mut out, n);
         }
         n += 1;
     }

@@ -12,7 +12,9 @@ mod layout;
 mod plan;
 mod text;
 
-use crate::yaml::{Comments, EmitOptions, Kind, ParseLimits, SeqStyle, SourceFile, Tree, emit_document, value_eq};
+use crate::yaml::{
+    Comments, EmitOptions, Kind, ParseLimits, SeqStyle, SourceFile, Tree, emit_document, emit_json, value_eq,
+};
 use std::collections::HashMap;
 
 use layout::Layout;
@@ -100,7 +102,11 @@ fn changed_text(file: &SourceFile, at: usize, edited: &Tree) -> Option<String> {
     let options = EmitOptions { sequences: document.seq_style };
     let whole = || {
         let mut text = String::new();
-        emit_document(edited, &options, &mut text);
+        if plan::is_json(old) && !edited.has_kind(Kind::Alias) {
+            emit_json(edited, edited.root(), &mut text);
+        } else {
+            emit_document(edited, &options, &mut text);
+        }
         text
     };
     if (old.has_kind(Kind::Alias) || edited.has_kind(Kind::Alias)) && expand::aliases(old) != expand::aliases(edited) {

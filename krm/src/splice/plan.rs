@@ -33,9 +33,7 @@ struct Item {
 
 impl<'t> Planner<'t> {
     pub(super) fn new(old: Layout<'t>, new: &'t Tree, options: EmitOptions) -> Self {
-        let root = old.tree.root();
-        let json = old.tree.style(root) == Style::Flow
-            && old.tree.entries(root).next().is_some_and(|(key, _)| old.tree.style(key) == Style::DoubleQuoted);
+        let json = is_json(old.tree);
         let mut comment_changes = HashMap::new();
         for (tree, sign) in [(old.tree, -1), (new, 1)] {
             for line in tree.all_comments().into_iter().flat_map(Comments::lines) {
@@ -419,6 +417,13 @@ impl<'t> Planner<'t> {
         }
         (any(old, -1)).then(|| new.unwrap_or(""))
     }
+}
+
+/// True for a document in braces whose first key has double quotes: what a `.json` file holds.
+pub(super) fn is_json(tree: &Tree) -> bool {
+    let root = tree.root();
+    tree.style(root) == Style::Flow
+        && tree.entries(root).next().is_some_and(|(key, _)| tree.style(key) == Style::DoubleQuoted)
 }
 
 fn is_block_in(tree: &Tree, id: NodeId) -> bool {

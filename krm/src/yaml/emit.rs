@@ -32,7 +32,7 @@ pub fn emit_document(tree: &Tree, options: &EmitOptions, out: &mut String) {
 }
 
 /// [`emit_document`] with the two places where kpt's bytes read as another value: breaks in folded scalars and raw line
-/// separators (U+2028, U+2029) in quotes. For files in kpt style; see also [`crate::reconcile::fold_as_kpt`].
+/// separators (U+2028, U+2029) in quotes. For files in kpt style that no function saw.
 pub fn emit_document_as_kpt(tree: &Tree, options: &EmitOptions, out: &mut String) {
     if tree.has_root() {
         let mut emitter = Emitter::new(tree, *options, out);

@@ -209,8 +209,8 @@ impl Emitter<'_, '_> {
 
     /// Indentation and chomping indicators, then the comment behind them and the line break.
     fn block_header(&mut self, text: &str) {
-        // A tab in front cannot be told from indentation without the indicator; kpt leaves it out.
-        if text.starts_with(|c| c == ' ' || is_break(c) || (c == '\t' && !self.as_kpt)) {
+        // A tab in front is refused without the indicator; kpt leaves it out and cannot read its own file.
+        if text.starts_with(|c| matches!(c, ' ' | '\t') || is_break(c)) {
             self.text("2");
         }
         let mut from_the_end = text.chars().rev().map(is_break);

@@ -1,6 +1,6 @@
 //! What a render in kpt style with one function that changes nothing does to a file.
 
-use portico_krm::reconcile::{copy_comments_as_kpt, fold_as_kpt, sync_order};
+use portico_krm::reconcile::{copy_comments_as_kpt, sync_order};
 use portico_krm::yaml::{
     EmitOptions, Kind, NodeId, ParseLimits, SeqStyle, SourceFile, Style, Tree, emit, emit_document_as_kpt,
 };
@@ -16,7 +16,6 @@ pub(crate) fn render(bytes: &[u8]) -> Result<String, String> {
     for (index, document) in file.documents().iter().enumerate() {
         let mut tree = document.tree.clone();
         check(&tree)?;
-        fold_as_kpt(&mut tree);
         stamp(&mut tree, index, document.seq_style);
         inputs.push(tree);
     }
