@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use portico_krm::annotations::Origin;
 use portico_krm::kptfile::{ConfigFile, ConfigFileError, Function, FunctionKind, ValidateError};
@@ -306,12 +307,12 @@ fn malformed(
         let line = error.position.line;
         let mut message = format!("{path}:{line}: {} (column {})", error.message, error.position.column);
         if let Some((what, place)) = &error.related {
-            message.push_str(&format!("; {what} on line {}", place.line));
+            _ = write!(message, "; {what} on line {}", place.line);
         }
         let related = error.related.iter().map(|(_, place)| place.line);
         // Where the text ends too early, the line on which its last part began tells more.
         if let Some(text) = [line].into_iter().chain(related).find_map(|line| source_line(bytes, line)) {
-            message.push_str(&format!("\n    {text}"));
+            _ = write!(message, "\n    {text}");
         }
         let kpt = format!("{}: MalformedYAMLError: {}", absolute(files, path), error.go_text());
         let shown = kpt.replace(files.root.as_str(), ".");

@@ -277,8 +277,9 @@ fn kpt_documents(documents: &[(Resource, SeqStyle)], status: Option<&StatusUpdat
     text.into_bytes()
 }
 
+/// Case matters, as in the names that are read.
 fn is_single_json(path: &str, documents: usize) -> bool {
-    documents == 1 && path.ends_with(".json")
+    documents == 1 && path.strip_suffix(".json").is_some()
 }
 
 /// A file that a function moved as a whole is still the same file: its documents all come from one.

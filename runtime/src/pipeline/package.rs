@@ -1,6 +1,7 @@
 //! The pipeline of one package.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use portico_krm::paths::{clean, config_scope};
 use portico_krm::{Resource, Selector};
@@ -433,7 +434,7 @@ fn input_problems(packages: &[Package], bad: &[&Item]) -> Option<(String, String
         message.push_str(&problem.located(&packages[0].abs, item));
     }
     if problems.len() > MAX_LISTED {
-        message.push_str(&format!("\n  and {} more", problems.len() - MAX_LISTED));
+        _ = write!(message, "\n  and {} more", problems.len() - MAX_LISTED);
     }
     message.push_str("\nfiles that are no resources can be named in the package's .krmignore");
     Some((message, kpt))

@@ -53,12 +53,15 @@ pub(crate) enum Config {
     Chosen(usize),
 }
 
-/// Marks the resources for a call and writes the `ResourceList`. What the marks need to be undone is returned.
+/// The bytes of a call, and what the marks need to be undone.
+pub(crate) type Input = (Vec<u8>, mirror::Before);
+
+/// Marks the resources for a call and writes the `ResourceList`.
 pub(crate) fn write_input(
     chosen: Vec<Item>,
     config: Config,
     scope: &Scope<'_>,
-) -> (Vec<Item>, Result<(Vec<u8>, mirror::Before), mirror::MirrorError>) {
+) -> (Vec<Item>, Result<Input, mirror::MirrorError>) {
     let (mut resources, sources) = split(chosen);
     let before = if scope.mutator { mirror::prepare(&mut resources) } else { Ok(mirror::Before::default()) };
     let before = match before {

@@ -1,6 +1,7 @@
 //! Packages from maps, functions from closures.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 
 use portico_krm::ResourceList;
 use portico_krm::yaml::ParseLimits;
@@ -29,7 +30,7 @@ impl Functions {
     pub(super) fn new() -> Functions {
         let mut functions =
             Functions { by_name: HashMap::new(), names: Vec::new(), inputs: Vec::new(), cancelled: false };
-        functions.text("identity", |input| input.to_owned());
+        functions.text("identity", str::to_owned);
         functions.items("label", |list| {
             for item in &mut list.items {
                 item.set_label("probe", "yes");
@@ -192,9 +193,9 @@ pub(super) fn kptfile(name: &str, pipeline: &str) -> String {
         if list.trim().is_empty() {
             continue;
         }
-        text.push_str(&format!("  {key}:\n"));
+        _ = writeln!(text, "  {key}:");
         for function in list.split_whitespace() {
-            text.push_str(&format!("  - image: {function}\n"));
+            _ = writeln!(text, "  - image: {function}");
         }
     }
     text

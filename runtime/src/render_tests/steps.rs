@@ -47,9 +47,7 @@ fn config_map_entries_become_a_function_config_in_the_order_of_the_file() {
 }
 
 fn with_config(path: &str, functions: &str) -> String {
-    let mut text = kptfile("app", functions);
-    text.push_str(&format!("    configPath: {path}\n"));
-    text
+    format!("{}    configPath: {path}\n", kptfile("app", functions))
 }
 
 #[test]
