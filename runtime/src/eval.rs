@@ -8,7 +8,7 @@ use portico_krm::{Resource, ResourceList, Selector};
 
 use crate::call::{Caller, with_causes};
 use crate::cancel::CancelToken;
-use crate::load::{as_mapping, config_map};
+use crate::load::{ANNOTATIONS, as_mapping, config_map};
 use crate::outcome::{Failure, FailureKind, Outcome, RenderError};
 use crate::package::{PackageFiles, PackageNode};
 use crate::pipeline::{ConfigSource, FunctionRunner, Item, Package, PlannedFunction, Run, Source, StopReason};
@@ -232,6 +232,7 @@ fn own_and_below(files: &PackageFiles, limits: &ParseLimits) -> Result<(Vec<Item
         };
         for (index, document) in parsed.into_documents().into_iter().enumerate() {
             let mut resource = Resource { tree: as_mapping(document.tree) };
+            resource.tree.reserve(ANNOTATIONS.0, ANNOTATIONS.1);
             let origin = Origin { path, index, package_path: "", sequences: document.seq_style };
             resource.stamp_origin(&origin);
             resource.remove_annotation(PACKAGE_PATH);

@@ -18,6 +18,9 @@ use crate::pipeline::{ConfigSource, Item, Package, PlannedFunction, Source};
 /// Under this key a document that is a sequence travels as a mapping, as in kpt.
 pub(crate) const BARE_SEQUENCE: &str = "bareSeqNodeWrappingKey";
 
+/// Room that the annotations of a fresh resource take in a tree: nodes, and bytes of text.
+pub(crate) const ANNOTATIONS: (usize, usize) = (18, 576);
+
 /// A package tree, read.
 pub(crate) struct Loaded {
     /// The root first.
@@ -270,6 +273,7 @@ fn add_resources(package: &mut Package, node: &PackageNode, path: &str, number: 
     let relative = node.relative(path).unwrap_or(path);
     for (index, document) in parsed.into_documents().into_iter().enumerate() {
         let mut resource = Resource { tree: as_mapping(document.tree) };
+        resource.tree.reserve(ANNOTATIONS.0, ANNOTATIONS.1);
         resource.stamp_origin(&Origin {
             path: relative,
             index,

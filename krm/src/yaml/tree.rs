@@ -446,6 +446,12 @@ impl Tree {
 
     // ---- making nodes ----
 
+    /// Makes room for edits that are about to come, and for no more: a tree that grows by itself doubles.
+    pub fn reserve(&mut self, nodes: usize, text: usize) {
+        self.nodes.reserve_exact(nodes);
+        self.buf.reserve_exact(text);
+    }
+
     pub(crate) fn push_node(&mut self, node: Node) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);

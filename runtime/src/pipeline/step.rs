@@ -56,6 +56,9 @@ pub(crate) enum Config {
 /// The bytes of a call, and what the marks need to be undone.
 pub(crate) type Input = (Vec<u8>, mirror::Before);
 
+/// Room that the marks of a call take in a tree: nodes, and bytes of text.
+const MARKS: (usize, usize) = (8, 192);
+
 /// Marks the resources for a call and writes the `ResourceList`.
 pub(crate) fn write_input(
     chosen: Vec<Item>,
@@ -63,6 +66,9 @@ pub(crate) fn write_input(
     scope: &Scope<'_>,
 ) -> (Vec<Item>, Result<Input, mirror::MirrorError>) {
     let (mut resources, sources) = split(chosen);
+    for resource in &mut resources {
+        resource.tree.reserve(MARKS.0, MARKS.1);
+    }
     let before = if scope.mutator { mirror::prepare(&mut resources) } else { Ok(mirror::Before::default()) };
     let before = match before {
         Ok(before) => before,
