@@ -1,0 +1,160 @@
+//! The events of a render as lines on standard error: kpt's words, or JSON.
+
+use std::time::Duration;
+
+use portico_runtime::{Event, Observer, Outcome, StepReport, StepState};
+use serde_json::json;
+
+use crate::printer::Printer;
+
+/// Prints the events of a render.
+pub(crate) struct Lines<'p>(pub(crate) &'p Printer);
+
+impl Observer for Lines<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if self.0.json() {
+            self.json(event);
+        } else {
+            self.plain(event);
+        }
+    }
+}
+
+impl Lines<'_> {
+    fn plain(&self, event: &Event<'_>) {
+        let printer = self.0;
+        match event {
+            Event::PackageStarted { name, .. } => printer.line(&format!("Package \"{name}\":")),
+            Event::StepStarted(step) => {
+                let count = match step.resources {
+                    Some(n) if step.selective => format!(" on {n} resource(s)"),
+                    _ => String::new(),
+                };
+                printer.tagged("RUNNING", &format!("\"{}\"{count} on package \"{}\"", step.function(), step.package_name));
+            }
+            Event::StepPassed(step) => {
+                printer.tagged("PASS", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));
+                self.details(step);
+            }
+            Event::StepFailed(step) => {
+                printer.tagged("FAIL", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));
+                self.details(step);
+                if step.recorded {
+                    printer.line(&format!("  Exit code: {}", step.exit_code));
+                }
+            }
+            Event::PackageFinished { .. } => printer.line(""),
+            Event::Warning(text) => printer.warning(text),
+            _ => {}
+        }
+    }
+
+    fn details(&self, step: &StepReport) {
+        let printer = self.0;
+        if !step.results.is_empty() {
+            printer.line("  [Results]:");
+            for result in &step.results {
+                printer.line(&format!("    {}", result.display_line()));
+            }
+        }
+        if !step.stderr.is_empty() {
+            printer.line("  Stderr:");
+            for line in step.stderr.split('\n') {
+                printer.line(&format!("    {}", line.trim()));
+            }
+            if step.stderr_dropped > 0 {
+                printer.line(&format!("    ({} more bytes were dropped)", step.stderr_dropped));
+            }
+        }
+        if printer.verbose > 0 {
+            let memory = bytesize::ByteSize(step.peak_memory).display().iec();
+            printer.line(&format!("  Used: {} fuel, {memory} memory, {:?}", step.fuel, step.elapsed));
+        }
+    }
+
+    fn json(&self, event: &Event<'_>) {
+        let value = match event {
+            Event::PackageStarted { path, name } => json!({"event": "packageStarted", "path": path, "package": name}),
+            Event::StepStarted(step) => step_object("stepStarted", step),
+            Event::StepPassed(step) => step_object("stepPassed", step),
+            Event::StepFailed(step) => step_object("stepFailed", step),
+            Event::PackageFinished { path, name } => json!({"event": "packageFinished", "path": path, "package": name}),
+            Event::Warning(text) => json!({"event": "warning", "message": text}),
+            _ => return,
+        };
+        self.0.object(&value);
+    }
+}
+
+fn step_object(event: &str, step: &StepReport) -> serde_json::Value {
+    let mut value = json!({
+        "event": event,
+        "package": step.package,
+        "step": step.number,
+        "function": step.function(),
+        "name": step.name,
+    });
+    if let Some(count) = step.resources {
+        value["resources"] = json!(count);
+    }
+    if event != "stepStarted" {
+        value["exitCode"] = json!(step.exit_code);
+        value["seconds"] = json!(step.elapsed.as_secs_f64());
+        value["fuel"] = json!(step.fuel);
+        value["peakMemory"] = json!(step.peak_memory);
+        value["stderr"] = json!(step.stderr);
+        value["results"] = json!(step.results.iter().map(portico_krm::FunctionResult::display_line).collect::<Vec<_>>());
+        if let Some(error) = &step.execution_error {
+            value["error"] = json!(error);
+        }
+    }
+    value
+}
+
+/// kpt rounds to milliseconds.
+fn shown(elapsed: Duration) -> String {
+    match elapsed.as_millis() {
+        0 => "0s".to_owned(),
+        ms if ms < 1000 => format!("{ms}ms"),
+        ms if ms % 1000 == 0 => format!("{}s", ms / 1000),
+        ms => format!("{}.{}s", ms / 1000, format!("{:03}", ms % 1000).trim_end_matches('0')),
+    }
+}
+
+/// The lines behind the last package: what did not run, and the summary.
+pub(crate) fn summary(printer: &Printer, outcome: &Outcome, in_place: bool) {
+    for step in outcome.steps.iter().filter(|s| s.state == StepState::NotRun) {
+        if printer.json() {
+            printer.object(&step_object("stepNotRun", step));
+        } else {
+            printer.tagged("SKIP", &format!("\"{}\" on package \"{}\": not run", step.function(), step.package_name));
+        }
+    }
+    let executed = outcome.executed();
+    let packages = outcome.packages;
+    if printer.json() {
+        printer.object(&json!({
+            "event": "summary", "executed": executed, "packages": packages, "failed": outcome.failure.is_some(),
+        }));
+    }
+    if outcome.failure.is_none() && in_place {
+        printer.line(&format!("Successfully executed {executed} function(s) in {packages} package(s)."));
+    } else if outcome.saved_on_failure && executed > 0 {
+        printer.line(&format!("Partially executed {executed} function(s) in {packages} package(s)."));
+    } else if outcome.saved_on_failure {
+        printer.line(&format!("Failed to execute any functions in {packages} package(s)."));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_shown_as_kpt_shows_them() {
+        assert_eq!(shown(Duration::from_micros(300)), "0s");
+        assert_eq!(shown(Duration::from_millis(13)), "13ms");
+        assert_eq!(shown(Duration::from_millis(1200)), "1.2s");
+        assert_eq!(shown(Duration::from_secs(2)), "2s");
+    }
+}
