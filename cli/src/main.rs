@@ -1,2 +1,53 @@
-//! Entry point.
-fn main() {}
+//! `portico`: renders kpt packages without containers.
+
+mod args;
+mod commands;
+mod diff;
+mod printer;
+mod progress;
+mod setup;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command, FnCommand};
+
+/// How a command ended; see the help text for the codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Passed,
+    /// A function failed, an input was refused, or `--check` found a change. It has been said.
+    Failed,
+    /// Interrupted.
+    Interrupted,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Render(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Render(arguments) }) => {
+            commands::render::run(&arguments)
+        }
+        Command::Eval(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Eval(arguments) }) => {
+            commands::eval::run(&arguments)
+        }
+        Command::Source(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Source(arguments) }) => {
+            commands::source::run(&arguments)
+        }
+        Command::Sink(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Sink(arguments) }) => {
+            commands::sink::run(&arguments)
+        }
+        Command::Functions(arguments) => commands::functions::run(&arguments.command),
+        Command::Completion { shell } => commands::completion(shell),
+    };
+    match result {
+        Ok(Exit::Passed) => ExitCode::SUCCESS,
+        Ok(Exit::Failed) => ExitCode::from(1),
+        Ok(Exit::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            printer::bare_error(&error);
+            ExitCode::from(1)
+        }
+    }
+}

@@ -123,6 +123,11 @@ pub(crate) fn write_stdout(data: &[u8]) -> std::io::Result<()> {
     }
 }
 
+/// The chain of an error that no command printed itself: its causes behind it, each once.
+pub(crate) fn bare_error(error: &anyhow::Error) {
+    write_stderr(&format!("error: {}\n", visible(&format!("{error:#}"))));
+}
+
 fn write_stderr(text: &str) {
     // Nobody is left to be told when standard error is closed.
     drop(std::io::stderr().lock().write_all(text.as_bytes()));

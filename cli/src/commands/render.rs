@@ -1,0 +1,138 @@
+//! `portico render`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use portico_krm::output;
+use portico_runtime::package::{PackageDir, PackageLimits, check_new_directory};
+use portico_runtime::{Outcome, RenderError, RenderOptions, StatusMode};
+
+use crate::args::{RenderArgs, StatusArg, YamlStyle};
+use crate::commands::{Sink, write_results};
+use crate::printer::Printer;
+use crate::progress::{Lines, summary};
+use crate::{Exit, setup};
+
+/// Where the result goes.
+pub(crate) enum Target {
+    InPlace,
+    ResourceList,
+    Documents,
+    Directory(PathBuf),
+}
+
+impl Target {
+    /// Reads `-o`; a directory must not exist yet.
+    pub(crate) fn of(output: Option<&str>) -> Result<Target> {
+        Ok(match output {
+            None => Target::InPlace,
+            Some("stdout") => Target::ResourceList,
+            Some("unwrap") => Target::Documents,
+            Some(directory) => {
+                let path = PathBuf::from(directory);
+                check_new_directory(&path)?;
+                Target::Directory(path)
+            }
+        })
+    }
+}
+
+/// Renders.
+pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
+    let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
+    let target = Target::of(arguments.output.output.as_deref())?;
+    if let Some(directory) = &arguments.output.results_dir {
+        std::fs::create_dir_all(directory).with_context(|| format!("`--results-dir {}`", directory.display()))?;
+    }
+    let cancel = setup::cancelled_by_signals()?;
+    let package = PackageDir::open(&arguments.package)?;
+    let files = package.read(&PackageLimits::default())?;
+    for warning in &files.warnings {
+        printer.warning(&warning.to_string());
+    }
+    let in_place = matches!(target, Target::InPlace);
+    let only_looks = arguments.diff || arguments.check;
+    let options = RenderOptions {
+        call: setup::calls(&arguments.functions, &arguments.limits, arguments.allow_exec)?,
+        style: setup::style(arguments.output.yaml_style),
+        status: match arguments.status {
+            // The recorded status is no change that a diff or a check speaks of.
+            _ if only_looks => StatusMode::None,
+            StatusArg::Full => StatusMode::Full,
+            StatusArg::Conditions => StatusMode::Conditions,
+            StatusArg::None => StatusMode::None,
+        },
+        out_of_place: !in_place,
+        attribution: std::env::var_os("KRM_DISABLE_ATTRIBUTION").is_none_or(|v| v.is_empty()),
+        ..RenderOptions::default()
+    };
+    let renderer = setup::renderer(&arguments.functions)?;
+    let mut outcome = match renderer.render(&files, &options, &cancel, &mut Lines(&printer)) {
+        Ok(outcome) => outcome,
+        Err(RenderError::Cancelled) => return Ok(Exit::Interrupted),
+        Err(error) => {
+            report(&printer, &error);
+            return Ok(Exit::Failed);
+        }
+    };
+    if setup::interrupted() {
+        return Ok(Exit::Interrupted);
+    }
+    let changed = if in_place {
+        let sink = Sink { package: &package, files: &files, diff: arguments.diff, check: arguments.check };
+        sink.take(&printer, &outcome.changes)?
+    } else {
+        if outcome.failure.is_none() {
+            emit(&target, std::mem::take(&mut outcome.resources))?;
+        }
+        false
+    };
+    finish(&printer, &outcome, in_place && !only_looks, arguments.output.results_dir.as_deref())?;
+    Ok(if outcome.failure.is_some() || (arguments.check && changed) { Exit::Failed } else { Exit::Passed })
+}
+
+/// Puts resources onto standard output or into a fresh directory.
+pub(crate) fn emit(target: &Target, resources: Vec<portico_krm::Resource>) -> Result<()> {
+    match target {
+        Target::InPlace => {}
+        Target::ResourceList => crate::printer::write_stdout(output::resource_list(resources).as_bytes())?,
+        Target::Documents => crate::printer::write_stdout(output::documents(resources).as_bytes())?,
+        Target::Directory(directory) => {
+            let files = portico_runtime::files_of(resources)?;
+            portico_runtime::package::write_new_directory(directory, files.iter().map(|(p, b)| (p.as_str(), &**b)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Summary, results, and the failure in the end.
+pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, results: Option<&Path>) -> Result<()> {
+    summary(printer, outcome, in_place);
+    write_results(printer, results, &outcome.results())?;
+    if let Some(failure) = &outcome.failure {
+        if printer.kpt_words {
+            if let Some(text) = &failure.kpt_error {
+                printer.error(&format!("{text} "));
+            }
+            printer.error(&failure.message);
+        } else {
+            printer.error(&format!("error: {}", failure.message));
+        }
+    }
+    Ok(())
+}
+
+/// A render that could not begin.
+pub(crate) fn report(printer: &Printer, error: &RenderError) {
+    match error {
+        RenderError::Kptfile { message, kpt } if printer.kpt_words => {
+            printer.error(kpt);
+            printer.error(message);
+        }
+        RenderError::MissingKptfile { path } if printer.kpt_words => {
+            printer.error(&format!("Error: No Kptfile found at \"{path}\". "));
+        }
+        RenderError::Kptfile { message, .. } => printer.error(&format!("error: {message}")),
+        other => printer.error(&format!("error: {other}")),
+    }
+}

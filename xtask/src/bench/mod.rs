@@ -1,0 +1,117 @@
+//! `cargo xtask bench`: whole-process figures, ratios in one run.
+//!
+//! The peer is `kpt` where it is on the PATH, with pass-through executables as functions: kpt's own work, without any
+//! container. Every figure is the median of several runs, the two programs in turn.
+
+mod measure;
+mod packages;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+pub(crate) use measure::child;
+use measure::{Usage, median};
+
+use crate::{binary, say};
+
+const FUNCTIONS_20: [&str; 4] = [
+    "{image: set-namespace, configMap: {namespace: bench}}",
+    "{image: set-labels, configMap: {tier: bench}}",
+    "{image: starlark, configPath: script.yaml}",
+    "{image: no-op}",
+];
+const FUNCTIONS_1000: [&str; 4] = [
+    "{image: set-namespace, configMap: {namespace: first}}",
+    "{image: set-labels, configMap: {tier: bench}}",
+    "{image: set-namespace, configMap: {namespace: second}}",
+    "{image: no-op}",
+];
+const PASS_THROUGH: [&str; 4] = ["{exec: cat}"; 4];
+
+/// Runs all benchmarks.
+pub(crate) fn run() -> Result<()> {
+    let temporary = tempfile::tempdir()?;
+    let root = temporary.path();
+    let portico = binary();
+    let kpt = which("kpt");
+    if kpt.is_none() {
+        say("bench: `kpt` is not on the PATH: the ratios are skipped");
+    }
+
+    let list = medians(20, &[(portico.as_path(), &["functions", "list"][..])], || Ok(()))?;
+    show("portico functions list", &list[0]);
+
+    let ours = packages::write(&root.join("ours20"), 20, &FUNCTIONS_20)?;
+    let theirs = packages::write(&root.join("theirs20"), 20, &PASS_THROUGH)?;
+    compare("20 resources, 4 steps", &portico, kpt.as_deref(), &ours, &theirs, 11)?;
+
+    let ours = packages::write(&root.join("ours1000"), 1000, &FUNCTIONS_1000)?;
+    let theirs = packages::write(&root.join("theirs1000"), 1000, &PASS_THROUGH)?;
+    compare("1,000 Deployments, 4 steps", &portico, kpt.as_deref(), &ours, &theirs, 3)?;
+
+    for count in [1_000, 5_000, 20_000] {
+        let package = packages::write(&root.join(format!("scale{count}")), count, &FUNCTIONS_1000)?;
+        let usage = render(&portico, &package, 3)?;
+        show(&format!("{count} Deployments, 4 steps ({:.1} MB)", packages::size(&package)? as f64 / 1e6), &usage);
+    }
+    Ok(())
+}
+
+fn compare(what: &str, portico: &Path, kpt: Option<&Path>, ours: &Path, theirs: &Path, runs: usize) -> Result<()> {
+    let Some(kpt) = kpt else {
+        show(what, &render(portico, ours, runs)?);
+        return Ok(());
+    };
+    let (ours_args, theirs_args) = (["render", path(ours)?], ["fn", "render", path(theirs)?, "--allow-exec"]);
+    let reset = || {
+        packages::reset(ours)?;
+        packages::reset(theirs)
+    };
+    let both = medians(runs, &[(portico, &ours_args[..]), (kpt, &theirs_args[..])], reset)?;
+    show(&format!("{what}: portico render"), &both[0]);
+    show(&format!("{what}: kpt fn render, 4 times cat"), &both[1]);
+    say(format!(
+        "    {:.1} times less wall time, {:.1} times less CPU",
+        both[1].wall / both[0].wall,
+        both[1].cpu() / both[0].cpu()
+    ));
+    Ok(())
+}
+
+fn render(portico: &Path, package: &Path, runs: usize) -> Result<Usage> {
+    let args = ["render", path(package)?];
+    Ok(medians(runs, &[(portico, &args[..])], || packages::reset(package))?.remove(0))
+}
+
+/// The programs in turn, one warm-up each; the median of each figure.
+fn medians(runs: usize, commands: &[(&Path, &[&str])], before: impl Fn() -> Result<()>) -> Result<Vec<Usage>> {
+    let mut all = vec![Vec::new(); commands.len()];
+    for run in 0..=runs {
+        before()?;
+        for (at, (program, args)) in commands.iter().enumerate() {
+            let usage = measure::measure(program, args)?;
+            if run > 0 {
+                all[at].push(usage);
+            }
+        }
+    }
+    Ok(all.iter().map(|runs| median(runs)).collect())
+}
+
+fn show(what: &str, usage: &Usage) {
+    say(format!(
+        "{what}: {:.1} ms wall, {:.1} ms CPU, {:.1} MB peak",
+        usage.wall * 1e3,
+        usage.cpu() * 1e3,
+        usage.peak as f64 / 1e6
+    ));
+}
+
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().context("the temporary directory has a UTF-8 name")
+}
+
+fn which(name: &str) -> Option<std::path::PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|d| d.join(name)).find(|p| p.is_file())
+}
