@@ -38,7 +38,7 @@ pub(crate) fn sources(arguments: &FunctionArgs) -> Result<Sources> {
         ensure!(directory.is_dir(), "`--function-dir {}` is no directory", directory.display());
         sources.push(Arc::new(FunctionDir::new(directory)));
     }
-    sources.push(Arc::new(Catalog::new()));
+    sources.push(Arc::new(Catalog));
     Ok(Sources::new(sources))
 }
 

@@ -26,7 +26,7 @@ const TARGET: &str = "wasm32-wasip1";
 /// Their profile, see the workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Options {
     /// Never install a compiler for the WASI target; fail with a message when there is none.
     #[arg(long)]
