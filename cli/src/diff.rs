@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use portico_runtime::{Change, PackageFiles};
+use portico_runtime::package::{Change, PackageFiles};
 
 /// The changes as a unified diff of the whole package.
 pub(crate) fn unified(changes: &[Change], files: &PackageFiles) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn unified(changes: &[Change], files: &PackageFiles) -> String {
         let diff = similar::TextDiff::from_lines(old_text.as_str(), new_text.as_str());
         let text = diff.unified_diff().context_radius(3).header(&old_name, &new_name).to_string();
         // A string never fails to take text.
-        drop(write!(out, "{text}"));
+        _ = write!(out, "{text}");
     }
     out
 }

@@ -43,7 +43,8 @@ impl Lines<'_> {
                     printer.line(&format!("  Exit code: {}", step.exit_code));
                 }
             }
-            Event::PackageFinished { .. } => printer.line(""),
+            // kpt leaves a line behind a package whose pipeline ran.
+            Event::PackageFinished { functions, .. } if *functions > 0 => printer.line(""),
             Event::Warning(text) => printer.warning(text),
             _ => {}
         }
@@ -54,7 +55,7 @@ impl Lines<'_> {
         if !step.results.is_empty() {
             printer.line("  [Results]:");
             for result in &step.results {
-                printer.line(&format!("    {}", result.display_line()));
+                printer.line(&format!("    {result}"));
             }
         }
         if !step.stderr.is_empty() {
@@ -74,11 +75,13 @@ impl Lines<'_> {
 
     fn json(&self, event: &Event<'_>) {
         let value = match event {
-            Event::PackageStarted { path, name } => json!({"event": "packageStarted", "path": path, "package": name}),
+            Event::PackageStarted { path, name, functions } => {
+                json!({"event": "packageStarted", "path": path, "package": name, "functions": functions})
+            }
             Event::StepStarted(step) => step_object("stepStarted", step),
             Event::StepPassed(step) => step_object("stepPassed", step),
             Event::StepFailed(step) => step_object("stepFailed", step),
-            Event::PackageFinished { path, name } => json!({"event": "packageFinished", "path": path, "package": name}),
+            Event::PackageFinished { path, name, .. } => json!({"event": "packageFinished", "path": path, "package": name}),
             Event::Warning(text) => json!({"event": "warning", "message": text}),
             _ => return,
         };
@@ -103,7 +106,7 @@ fn step_object(event: &str, step: &StepReport) -> serde_json::Value {
         value["fuel"] = json!(step.fuel);
         value["peakMemory"] = json!(step.peak_memory);
         value["stderr"] = json!(step.stderr);
-        value["results"] = json!(step.results.iter().map(portico_krm::FunctionResult::display_line).collect::<Vec<_>>());
+        value["results"] = json!(step.results.iter().map(ToString::to_string).collect::<Vec<_>>());
         if let Some(error) = &step.execution_error {
             value["error"] = json!(error);
         }

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use portico_krm::output;
 use portico_runtime::package::{PackageDir, PackageLimits, check_new_directory};
-use portico_runtime::{Outcome, RenderError, RenderOptions, StatusMode};
+use portico_runtime::{Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list};
 
 use crate::args::{RenderArgs, StatusArg, YamlStyle};
 use crate::commands::{Sink, write_results};
@@ -95,10 +94,10 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
 pub(crate) fn emit(target: &Target, resources: Vec<portico_krm::Resource>) -> Result<()> {
     match target {
         Target::InPlace => {}
-        Target::ResourceList => crate::printer::write_stdout(output::resource_list(resources).as_bytes())?,
-        Target::Documents => crate::printer::write_stdout(output::documents(resources).as_bytes())?,
+        Target::ResourceList => crate::printer::write_stdout(to_resource_list(resources, None).as_bytes())?,
+        Target::Documents => crate::printer::write_stdout(to_documents(resources).as_bytes())?,
         Target::Directory(directory) => {
-            let files = portico_runtime::files_of(resources)?;
+            let files = to_files(resources)?;
             portico_runtime::package::write_new_directory(directory, files.iter().map(|(p, b)| (p.as_str(), &**b)))?;
         }
     }

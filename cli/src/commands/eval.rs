@@ -1,0 +1,154 @@
+//! `portico eval`.
+
+use std::io::Read;
+
+use anyhow::{Context, Result, bail, ensure};
+use portico_krm::Selector;
+use portico_runtime::package::{PackageDir, PackageFiles, PackageLimits};
+use portico_runtime::{EvalConfig, EvalInput, EvalOptions, RenderError, StepKind};
+
+use crate::args::{EvalArgs, FunctionType, SelectionArgs, YamlStyle};
+use crate::commands::render::{Target, emit, finish, report};
+use crate::commands::{Sink, save};
+use crate::printer::Printer;
+use crate::progress::Lines;
+use crate::{Exit, setup};
+
+/// Runs one function.
+pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
+    let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
+    let cancel = setup::cancelled_by_signals()?;
+    let from_stdin = arguments.directory.as_os_str() == "-";
+    let target = match Target::of(arguments.output.output.as_deref())? {
+        // A stream has no place to be written back to.
+        Target::InPlace if from_stdin => Target::ResourceList,
+        target => target,
+    };
+    ensure!(!(arguments.save && from_stdin), "`--save` needs a package directory, not standard input");
+    let mut stream = Vec::new();
+    let mut package: Option<(PackageDir, PackageFiles)> = None;
+    if from_stdin {
+        std::io::stdin().lock().read_to_end(&mut stream).context("cannot read standard input")?;
+    } else {
+        let directory = PackageDir::open(&arguments.directory)?;
+        let files = directory.read(&PackageLimits::default())?;
+        for warning in &files.warnings {
+            printer.warning(&warning.to_string());
+        }
+        package = Some((directory, files));
+    }
+    let options = options(arguments, matches!(target, Target::InPlace))?;
+    let input = match &package {
+        Some((_, files)) => EvalInput::Package(files),
+        None => EvalInput::Stream(&stream),
+    };
+    let renderer = setup::renderer(&arguments.functions)?;
+    let mut outcome = match renderer.eval(input, &options, &cancel, &mut Lines(&printer)) {
+        Ok(outcome) => outcome,
+        Err(RenderError::Cancelled) => return Ok(Exit::Interrupted),
+        Err(error) => {
+            report(&printer, &error);
+            return Ok(Exit::Failed);
+        }
+    };
+    if setup::interrupted() {
+        return Ok(Exit::Interrupted);
+    }
+    let mut changed = false;
+    if outcome.failure.is_none() {
+        match (&target, &package) {
+            (Target::InPlace, Some((directory, files))) => {
+                let sink = Sink { package: directory, files, diff: arguments.diff, check: arguments.check };
+                changed = sink.take(&printer, &outcome.changes)?;
+            }
+            _ => emit(&target, std::mem::take(&mut outcome.resources))?,
+        }
+        if arguments.save && !arguments.diff && !arguments.check {
+            let function = save::SavedFunction::of(arguments)?;
+            let path = save::into_kptfile(&arguments.directory, &function)?;
+            printer.line(&format!("Added \"{}\" as {} in the Kptfile.", function.label(), path));
+        }
+    }
+    finish(&printer, &outcome, false, arguments.output.results_dir.as_deref())?;
+    Ok(if outcome.failure.is_some() || (arguments.check && changed) { Exit::Failed } else { Exit::Passed })
+}
+
+fn options(arguments: &EvalArgs, in_place: bool) -> Result<EvalOptions> {
+    let mut call = setup::calls(&arguments.functions, &arguments.limits, true)?;
+    for variable in &arguments.env {
+        let pair = match variable.split_once('=') {
+            Some((key, value)) => Some((key.to_owned(), value.to_owned())),
+            None => std::env::var(variable).ok().map(|value| (variable.clone(), value)),
+        };
+        call.env.extend(pair);
+    }
+    let config = if let Some(path) = &arguments.fn_config {
+        let bytes = std::fs::read(path).with_context(|| format!("`--fn-config {}`", path.display()))?;
+        EvalConfig::File { path: path.display().to_string(), bytes }
+    } else if arguments.arguments.is_empty() {
+        EvalConfig::None
+    } else {
+        EvalConfig::Arguments(pairs(&arguments.arguments, "argument of the function")?)
+    };
+    Ok(EvalOptions {
+        call,
+        image: arguments.image.clone().unwrap_or_default(),
+        tag: arguments.tag.clone().unwrap_or_default(),
+        exec: arguments.exec.clone().unwrap_or_default(),
+        config,
+        kind: match arguments.function_type {
+            FunctionType::Mutator => StepKind::Mutator,
+            FunctionType::Validator => StepKind::Validator,
+        },
+        selectors: matching(&arguments.selection)?.into_iter().collect(),
+        exclude: excluding(&arguments.selection)?.into_iter().collect(),
+        style: setup::style(arguments.output.yaml_style),
+        out_of_place: !in_place,
+        ..EvalOptions::default()
+    })
+}
+
+/// KEY=VALUE pairs, in order.
+pub(crate) fn pairs(texts: &[String], what: &str) -> Result<Vec<(String, String)>> {
+    let mut pairs = Vec::new();
+    for text in texts {
+        let Some((key, value)) = text.split_once('=') else { bail!("{what} `{text}`: write KEY=VALUE") };
+        pairs.push((key.to_owned(), value.to_owned()));
+    }
+    Ok(pairs)
+}
+
+/// The selector of the `--match-…` flags; `None` without any.
+pub(crate) fn matching(from: &SelectionArgs) -> Result<Option<Selector>> {
+    selector(
+        [&from.match_api_version, &from.match_kind, &from.match_name, &from.match_namespace],
+        &pairs(&from.match_labels, "`--match-labels`")?,
+        &pairs(&from.match_annotations, "`--match-annotations`")?,
+    )
+}
+
+/// The selector of the `--exclude-…` flags; `None` without any.
+pub(crate) fn excluding(from: &SelectionArgs) -> Result<Option<Selector>> {
+    selector(
+        [&from.exclude_api_version, &from.exclude_kind, &from.exclude_name, &from.exclude_namespace],
+        &pairs(&from.exclude_labels, "`--exclude-labels`")?,
+        &pairs(&from.exclude_annotations, "`--exclude-annotations`")?,
+    )
+}
+
+type Pairs = [(String, String)];
+
+fn selector(fields: [&Option<String>; 4], labels: &Pairs, annotations: &Pairs) -> Result<Option<Selector>> {
+    if fields.iter().all(|f| f.is_none()) && labels.is_empty() && annotations.is_empty() {
+        return Ok(None);
+    }
+    let [api_version, kind, name, namespace] = fields.map(|f| f.clone().unwrap_or_default());
+    Ok(Some(Selector {
+        api_version,
+        kind,
+        name,
+        namespace,
+        labels: labels.iter().cloned().collect(),
+        annotations: annotations.iter().cloned().collect(),
+    }))
+}
