@@ -30,7 +30,8 @@ impl Lines<'_> {
                     Some(n) if step.selective => format!(" on {n} resource(s)"),
                     _ => String::new(),
                 };
-                printer.tagged("RUNNING", &format!("\"{}\"{count} on package \"{}\"", step.function(), step.package_name));
+                printer
+                    .tagged("RUNNING", &format!("\"{}\"{count} on package \"{}\"", step.function(), step.package_name));
             }
             Event::StepPassed(step) => {
                 printer.tagged("PASS", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));
@@ -81,7 +82,9 @@ impl Lines<'_> {
             Event::StepStarted(step) => step_object("stepStarted", step),
             Event::StepPassed(step) => step_object("stepPassed", step),
             Event::StepFailed(step) => step_object("stepFailed", step),
-            Event::PackageFinished { path, name, .. } => json!({"event": "packageFinished", "path": path, "package": name}),
+            Event::PackageFinished { path, name, .. } => {
+                json!({"event": "packageFinished", "path": path, "package": name})
+            }
             Event::Warning(text) => json!({"event": "warning", "message": text}),
             _ => return,
         };

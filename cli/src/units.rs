@@ -23,9 +23,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Bound<Duration>, String> {
     if let Ok(seconds) = text.parse::<u32>() {
         return Ok(Bound::At(Duration::from_secs(seconds.into())));
     }
-    humantime::parse_duration(text)
-        .map(Bound::At)
-        .map_err(|error| format!("{error}; write `90s`, `5m` or `unlimited`"))
+    humantime::parse_duration(text).map(Bound::At).map_err(|error| format!("{error}; write `90s`, `5m` or `unlimited`"))
 }
 
 /// `64MiB`, `1GB`, `65536`.

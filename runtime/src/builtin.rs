@@ -18,7 +18,11 @@ pub(crate) fn package_context(stdin: &[u8]) -> FunctionOutput {
     let mut list = match ResourceList::parse(stdin, &ParseLimits::default()) {
         Ok(list) => list,
         Err(error) => {
-            return FunctionOutput { exit_code: 1, stderr: error.to_string().into_bytes(), ..FunctionOutput::default() };
+            return FunctionOutput {
+                exit_code: 1,
+                stderr: error.to_string().into_bytes(),
+                ..FunctionOutput::default()
+            };
         }
     };
     list.items.retain(|item| item.kind() != "ConfigMap" || item.name() != NAME);

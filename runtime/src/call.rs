@@ -110,12 +110,8 @@ impl<'a> Caller<'a> {
 impl FunctionRunner for Caller<'_> {
     fn resolve(&mut self, name: FunctionName<'_>) -> Result<Resolved, Unresolved> {
         if !name.exec.is_empty() {
-            let unresolved = |message: String, kpt| Unresolved {
-                image: String::new(),
-                exec: name.exec.to_owned(),
-                message,
-                kpt,
-            };
+            let unresolved =
+                |message: String, kpt| Unresolved { image: String::new(), exec: name.exec.to_owned(), message, kpt };
             if !self.options.allow_exec {
                 return Err(unresolved(NOT_ALLOWED.to_owned(), None));
             }
@@ -127,8 +123,7 @@ impl FunctionRunner for Caller<'_> {
             let handle = self.add(Callable::PackageContext);
             return Ok(Resolved { image: name.image.to_owned(), exec: String::new(), handle, warning: None });
         }
-        let unresolved =
-            |image: String, message: String| Unresolved { image, exec: String::new(), message, kpt: None };
+        let unresolved = |image: String, message: String| Unresolved { image, exec: String::new(), message, kpt: None };
         let tags = |image: &str| self.sources.tags(image);
         let resolved = full_image(name.image, name.tag, &self.options.image_prefix, &tags)
             .map_err(|error| unresolved(name.image.to_owned(), with_causes(&error)))?;

@@ -139,7 +139,11 @@ pub(crate) fn eval_with(
         exclude: options.exclude.clone(),
     };
     let (mut mutators, mut validators) = (Vec::new(), Vec::new());
-    if options.kind == StepKind::Mutator { mutators.push(function) } else { validators.push(function) }
+    if options.kind == StepKind::Mutator {
+        mutators.push(function)
+    } else {
+        validators.push(function)
+    }
     let package = Package {
         path: String::new(),
         name: String::new(),
@@ -195,9 +199,8 @@ pub(crate) fn eval_with(
 
 fn config_file(path: &str, bytes: &[u8], limits: &ParseLimits) -> Result<Resource, RenderError> {
     let input = |text: String| RenderError::Input(format!("function config `{path}`: {text}"));
-    let parsed = SourceFile::parse(bytes, limits).map_err(|errors| {
-        input(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-    })?;
+    let parsed = SourceFile::parse(bytes, limits)
+        .map_err(|errors| input(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
     let mut documents = parsed.into_documents();
     if documents.len() != 1 {
         return Err(input(format!("it must hold exactly one resource, got {}", documents.len())));
@@ -218,7 +221,8 @@ fn read_stream(bytes: &[u8], limits: &ParseLimits) -> Result<ResourceList, Rende
 
 /// All resources in kpt's walking order: packages before what lies in them, paths from the root.
 fn own_and_below(files: &PackageFiles, limits: &ParseLimits) -> Result<(Vec<Item>, Vec<String>), RenderError> {
-    let mut paths: Vec<String> = files.packages.iter().flat_map(|package: &PackageNode| package.files.clone()).collect();
+    let mut paths: Vec<String> =
+        files.packages.iter().flat_map(|package: &PackageNode| package.files.clone()).collect();
     paths.sort_by(|a, b| a.split('/').cmp(b.split('/')));
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     for (number, path) in paths.iter().enumerate() {
@@ -226,7 +230,8 @@ fn own_and_below(files: &PackageFiles, limits: &ParseLimits) -> Result<(Vec<Item
         let parsed = match SourceFile::parse(&file.bytes, limits) {
             Ok(parsed) => parsed,
             Err(errors) => {
-                problems.extend(errors.iter().map(|error| format!("{path}:{}: {}", error.position.line, error.message)));
+                problems
+                    .extend(errors.iter().map(|error| format!("{path}:{}: {}", error.position.line, error.message)));
                 continue;
             }
         };

@@ -32,7 +32,9 @@ pub trait FunctionSource: Send + Sync {
 #[non_exhaustive]
 pub enum FunctionError {
     /// No source knows the image.
-    #[error("no function is known by the name `{image}`; give its module with `--function {image}=FILE.wasm` or put it into a directory given with `--function-dir`")]
+    #[error(
+        "no function is known by the name `{image}`; give its module with `--function {image}=FILE.wasm` or put it into a directory given with `--function-dir`"
+    )]
     Unknown {
         /// The full name.
         image: String,
@@ -204,7 +206,8 @@ impl FunctionSource for FunctionFiles {
     fn resolve(&self, image: &str) -> Result<Option<FunctionModule>, FunctionError> {
         let wanted = ImageRef::parse(image)?;
         let found = self.find(&wanted).find(|(entry, _)| {
-            (entry.tag.is_none() || entry.tag == wanted.tag) && (entry.digest.is_none() || entry.digest == wanted.digest)
+            (entry.tag.is_none() || entry.tag == wanted.tag)
+                && (entry.digest.is_none() || entry.digest == wanted.digest)
         });
         found.map(|(_, file)| module_of(image, &wanted, file)).transpose()
     }

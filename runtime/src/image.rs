@@ -59,8 +59,8 @@ impl ImageRef {
         }
         let mut parts = name.split('/').peekable();
         let first = parts.peek().copied().unwrap_or_default();
-        let has_registry =
-            name.contains('/') && (first.contains(['.', ':', '[']) || first == "localhost" || !is_path_component(first));
+        let has_registry = name.contains('/')
+            && (first.contains(['.', ':', '[']) || first == "localhost" || !is_path_component(first));
         if has_registry {
             if !is_registry(first) {
                 return Err(fail("the registry must be a host name with an optional port"));
@@ -127,9 +127,7 @@ fn is_path_component(part: &str) -> bool {
     if !part.starts_with(lower) || !part.ends_with(lower) {
         return false;
     }
-    part.split(lower).all(|between| {
-        matches!(between, "" | "." | "_" | "__") || between.chars().all(|c| c == '-')
-    })
+    part.split(lower).all(|between| matches!(between, "" | "." | "_" | "__") || between.chars().all(|c| c == '-'))
 }
 
 /// A registry and path that short image names are put under.
@@ -161,11 +159,7 @@ impl ImagePrefix {
 
     /// The full name: the prefix stands before a name without any slash.
     pub fn apply(&self, image: &str) -> String {
-        if image.contains('/') || self.0.is_empty() {
-            image.to_owned()
-        } else {
-            format!("{}/{image}", self.0)
-        }
+        if image.contains('/') || self.0.is_empty() { image.to_owned() } else { format!("{}/{image}", self.0) }
     }
 }
 
@@ -185,7 +179,20 @@ mod tests {
 
     #[test]
     fn texts_that_are_no_references_are_refused() {
-        for bad in ["", ":tag", "pull ghcr.io/foo:latest", "Foo", "a//b", "a/b:", "a/b:t t", "a@sha256:xyz", "-a/b", "a/b/", "host:port/x", "a..b"] {
+        for bad in [
+            "",
+            ":tag",
+            "pull ghcr.io/foo:latest",
+            "Foo",
+            "a//b",
+            "a/b:",
+            "a/b:t t",
+            "a@sha256:xyz",
+            "-a/b",
+            "a/b/",
+            "host:port/x",
+            "a..b",
+        ] {
             assert!(ImageRef::parse(bad).is_err(), "{bad:?} was accepted");
         }
     }

@@ -34,9 +34,7 @@ pub use cache::CacheError;
 pub use cancel::CancelToken;
 pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};
 pub use error::{Deadline, ModuleError, RunError, RunFailure, TrapKind};
-pub use eval::{
-    EvalConfig, EvalInput, EvalOptions, read_resources, source, to_documents, to_files, to_resource_list,
-};
+pub use eval::{EvalConfig, EvalInput, EvalOptions, read_resources, source, to_documents, to_files, to_resource_list};
 pub use function::{FunctionDir, FunctionError, FunctionFiles, FunctionSource, Sources};
 pub use limits::Limits;
 pub use module::{Digest, FunctionModule, Module, ModuleCode, precompile};

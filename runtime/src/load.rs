@@ -44,8 +44,9 @@ struct Problem {
 /// Reads the package tree.
 pub(crate) fn load(files: &PackageFiles, limits: &ParseLimits) -> Result<Loaded, RenderError> {
     let root_kptfile = root_kptfile(files)?;
-    let functions = plan(files, files.root_package(), &root_kptfile).map_err(|error| {
-        RenderError::Kptfile { message: error.located("Kptfile"), kpt: error.to_string().trim_end().to_owned() }
+    let functions = plan(files, files.root_package(), &root_kptfile).map_err(|error| RenderError::Kptfile {
+        message: error.located("Kptfile"),
+        kpt: error.to_string().trim_end().to_owned(),
     })?;
     let mut problems = Vec::new();
     let mut packages: Vec<Package> = Vec::with_capacity(files.packages.len());
@@ -60,7 +61,8 @@ pub(crate) fn load(files: &PackageFiles, limits: &ParseLimits) -> Result<Loaded,
             }
         };
         let read = root.take().or_else(|| subpackage(files, node, at, &mut problems));
-        let (functions, kptfile) = read.map_or_else(Default::default, |(functions, kptfile)| (functions, Some(kptfile)));
+        let (functions, kptfile) =
+            read.map_or_else(Default::default, |(functions, kptfile)| (functions, Some(kptfile)));
         kptfiles.push(kptfile);
         packages.push(Package {
             path: node.path.clone(),

@@ -180,7 +180,9 @@ impl Comparator {
         let exact = !version.is_wild();
         Some(match op {
             "" | "=" if exact => Comparator { floor: floor.clone(), ceiling: floor, ceiling_included: true, ..all },
-            "!=" if exact => Comparator { floor: floor.clone(), ceiling: floor, ceiling_included: true, negated: true, ..all },
+            "!=" if exact => {
+                Comparator { floor: floor.clone(), ceiling: floor, ceiling_included: true, negated: true, ..all }
+            }
             "" | "=" => Comparator { floor, ceiling: version.next(), ..all },
             "!=" => Comparator { floor, ceiling: version.next(), negated: true, ..all },
             ">" if exact => Comparator { floor, floor_excluded: true, ..all },
@@ -296,7 +298,9 @@ mod tests {
 
     #[test]
     fn the_highest_published_version_in_the_range_wins() {
-        let tags = tags("v0.1.0 v0.2.0 v0.2.5 v0.2.10 v0.3.0 v0.4.1 v0.4.3 v0.4.4 v1.0.0 v1.9.0 v2.0.0-rc.1 latest sha256-1.0.0 v0.2.99-git-abc");
+        let tags = tags(
+            "v0.1.0 v0.2.0 v0.2.5 v0.2.10 v0.3.0 v0.4.1 v0.4.3 v0.4.4 v1.0.0 v1.9.0 v2.0.0-rc.1 latest sha256-1.0.0 v0.2.99-git-abc",
+        );
         for (range, expected) in [
             ("~0.2", Some("v0.2.10")),
             ("0.4.1 - 0.4.3", Some("v0.4.3")),

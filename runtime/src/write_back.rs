@@ -121,7 +121,9 @@ impl WriteBack<'_> {
             match others.get(above) {
                 None | Some(OtherPath::Directory) if !file => {}
                 Some(OtherPath::Link) => {
-                    return Err(format!("path `{path}` leads through the symbolic link `{above}`, which is not followed"));
+                    return Err(format!(
+                        "path `{path}` leads through the symbolic link `{above}`, which is not followed"
+                    ));
                 }
                 _ => return Err(format!("path `{path}` needs a directory where `{above}` is a file")),
             }
@@ -188,9 +190,9 @@ pub(crate) fn write_new(items: Vec<Item>) -> Result<BTreeMap<String, Vec<u8>>, S
         let bytes = kpt_file(&path, documents, None);
         files.insert(path, bytes);
     }
-    let clash = files.keys().find_map(|path| {
-        path.match_indices('/').map(|(at, _)| &path[..at]).find(|above| files.contains_key(*above))
-    });
+    let clash = files
+        .keys()
+        .find_map(|path| path.match_indices('/').map(|(at, _)| &path[..at]).find(|above| files.contains_key(*above)));
     match clash {
         Some(path) => Err(format!("path `{path}` is a file and a directory at once")),
         None => Ok(files),
@@ -218,7 +220,10 @@ fn group(items: Vec<Item>) -> Result<BTreeMap<String, Vec<Item>>, String> {
         let index = match item.resource.index().filter(|index| !index.is_empty()) {
             None => None,
             Some(text) => Some(text.trim().parse::<i64>().map_err(|_| {
-                format!("resource {} has index \"{text}\" in file `{path}`; an index is a whole number", item.resource.short())
+                format!(
+                    "resource {} has index \"{text}\" in file `{path}`; an index is a whole number",
+                    item.resource.short()
+                )
             })?),
         };
         if let Some(index) = index {
@@ -330,6 +335,7 @@ fn restore_annotations(old: &Tree, new: &mut Tree) {
 
 fn is_internal(key: &str) -> bool {
     use portico_krm::annotations as a;
-    [a::PATH, a::LEGACY_PATH, a::INDEX, a::LEGACY_INDEX, a::SEQ_INDENT, a::PACKAGE_PATH, a::ID, a::LEGACY_ID].contains(&key)
+    [a::PATH, a::LEGACY_PATH, a::INDEX, a::LEGACY_INDEX, a::SEQ_INDENT, a::PACKAGE_PATH, a::ID, a::LEGACY_ID]
+        .contains(&key)
         || [a::MIGRATION_ID, a::KPT_RESOURCE_ID].contains(&key)
 }

@@ -62,7 +62,10 @@ fn inspect(function: &str) -> Result<String> {
     let mut row = |name: &str, value: &str| _ = writeln!(out, "{name:9} {value}");
     row("name", info.name);
     row("purpose", info.purpose);
-    row("module", &format!("{} ({} bytes of wasm, {} bytes embedded)", info.module, info.wasm_bytes, info.embedded_bytes));
+    row(
+        "module",
+        &format!("{} ({} bytes of wasm, {} bytes embedded)", info.module, info.wasm_bytes, info.embedded_bytes),
+    );
     row("digest", info.digest);
     row("tags", &info.tags.join(", "));
     if let Some(notice) = Catalog.notice(function) {
@@ -78,5 +81,8 @@ fn inspect_file(path: &Path) -> Result<String> {
     let engine = Engine::new(EngineConfig::default())?;
     engine.load(&FunctionModule { name, code: ModuleCode::File(path.to_owned()) })?;
     let (size, digest) = (bytes.len(), Digest::of(&bytes));
-    Ok(format!("file      {}\nsize      {size} bytes\ndigest    sha256:{digest}\nkind      WASI preview 1 command\n", path.display()))
+    Ok(format!(
+        "file      {}\nsize      {size} bytes\ndigest    sha256:{digest}\nkind      WASI preview 1 command\n",
+        path.display()
+    ))
 }

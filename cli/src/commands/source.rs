@@ -41,7 +41,9 @@ fn config(arguments: &SourceArgs) -> Result<Option<Resource>> {
     let bytes = std::fs::read(path).with_context(|| format!("`--fn-config {shown}`"))?;
     let parsed = match SourceFile::parse(&bytes, &ParseLimits::default()) {
         Ok(parsed) => parsed,
-        Err(errors) => bail!("`--fn-config {shown}`: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        Err(errors) => {
+            bail!("`--fn-config {shown}`: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        }
     };
     let mut documents = parsed.into_documents();
     let (Some(document), true) = (documents.pop(), documents.is_empty()) else {

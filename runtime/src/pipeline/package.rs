@@ -213,10 +213,20 @@ impl Run<'_> {
         let step = self.steps.len() + place;
         fail_without_running(&mut reports[place], &unresolved.message, unresolved.kpt.as_deref());
         let kpt = unresolved.kpt.unwrap_or_else(|| unresolved.message.clone());
-        let message =
-            format!("function \"{}\" ({}): {}", reports[place].function(), place_of(&reports[place]), unresolved.message);
+        let message = format!(
+            "function \"{}\" ({}): {}",
+            reports[place].function(),
+            place_of(&reports[place]),
+            unresolved.message
+        );
         self.steps.append(reports);
-        Err(StopReason::Failed { kind: FailureKind::Unresolved, step: Some(step), message, kpt: Some(kpt), in_pipeline: true })
+        Err(StopReason::Failed {
+            kind: FailureKind::Unresolved,
+            step: Some(step),
+            message,
+            kpt: Some(kpt),
+            in_pipeline: true,
+        })
     }
 
     /// Refuses documents that are no resources before anything runs, all at once; those that no function of the
@@ -231,7 +241,8 @@ impl Run<'_> {
         let mut first = None;
         let mut bad = Vec::new();
         for item in items.iter().filter(|item| krm_problem(&item.resource).is_some()) {
-            let wanted = packages[at].functions().position(|(_, _, f)| matches(&f.selectors, &f.exclude, &item.resource));
+            let wanted =
+                packages[at].functions().position(|(_, _, f)| matches(&f.selectors, &f.exclude, &item.resource));
             if let Some(place) = wanted {
                 first = Some(first.map_or(place, |first: usize| first.min(place)));
                 bad.push(item);
@@ -241,7 +252,13 @@ impl Run<'_> {
         let step = self.steps.len() + place;
         fail_without_running(&mut reports[place], &message, Some(&kpt));
         self.steps.append(reports);
-        Err(StopReason::Failed { kind: FailureKind::Package, step: Some(step), message, kpt: Some(kpt), in_pipeline: true })
+        Err(StopReason::Failed {
+            kind: FailureKind::Package,
+            step: Some(step),
+            message,
+            kpt: Some(kpt),
+            in_pipeline: true,
+        })
     }
 
     fn step(
@@ -379,8 +396,10 @@ fn note(report: &mut StepReport, output: &FunctionOutput) {
 
 /// What a failed function says for itself: its error results, else the first line of its stderr.
 fn exit_message(report: &StepReport) -> String {
-    let start = format!("function \"{}\" ({}) failed with exit code {}", report.function(), place_of(report), report.exit_code);
-    let errors: Vec<String> = report.results.iter().filter(|r| r.is_error()).take(10).map(ToString::to_string).collect();
+    let start =
+        format!("function \"{}\" ({}) failed with exit code {}", report.function(), place_of(report), report.exit_code);
+    let errors: Vec<String> =
+        report.results.iter().filter(|r| r.is_error()).take(10).map(ToString::to_string).collect();
     let more = report.results.iter().filter(|r| r.is_error()).count().saturating_sub(errors.len());
     let stderr = report.stderr.lines().map(str::trim).find(|line| !line.is_empty());
     match (errors.is_empty(), stderr) {

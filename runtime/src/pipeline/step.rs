@@ -198,10 +198,12 @@ fn check(items: &mut Vec<Item>, input: &[Item], before: &mirror::Before, scope: 
     }
     let declares = |item: &Item| paths::is_kptfile_of(&item.resource, scope.package_path);
     if scope.mutator && input.iter().any(declares) && !items.iter().any(declares) {
-        return Err("the Kptfile that declares the pipeline is missing from the output; a function must not remove or \
+        return Err(
+            "the Kptfile that declares the pipeline is missing from the output; a function must not remove or \
                     rename it"
-            .to_owned()
-            .into());
+                .to_owned()
+                .into(),
+        );
     }
     Ok(())
 }

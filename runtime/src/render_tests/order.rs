@@ -46,16 +46,21 @@ fn subpackages_run_before_their_parent_in_depth_first_order() {
 #[test]
 fn a_parent_gets_its_own_resources_first_and_all_of_its_descendants() {
     let rendered = render(&borrowed(&tree()), Functions::new()).passed();
-    let names: Vec<&str> = rendered.functions.input("label").lines().filter_map(|l| l.strip_prefix("    name: ")).collect();
+    let names: Vec<&str> =
+        rendered.functions.input("label").lines().filter_map(|l| l.strip_prefix("    name: ")).collect();
     assert_eq!(names, ["app", "root", "db", "db", "inner", "web", "web"]);
     assert!(!rendered.files.contains_key("db/inner/cm.yaml"), "the subpackage's function deleted it");
-    assert!(rendered.files["web/cm.yaml"].contains("probe: \"yes\"") || rendered.files["web/cm.yaml"].contains("probe: yes"));
+    assert!(
+        rendered.files["web/cm.yaml"].contains("probe: \"yes\"")
+            || rendered.files["web/cm.yaml"].contains("probe: yes")
+    );
 }
 
 #[test]
 fn the_annotation_turns_the_order_top_down() {
     let mut files = tree();
-    files[0].1 = files[0].1.replace("  name: app\n", "  name: app\n  annotations:\n    kpt.dev/bfs-rendering: \"True\"\n");
+    files[0].1 =
+        files[0].1.replace("  name: app\n", "  name: app\n  annotations:\n    kpt.dev/bfs-rendering: \"True\"\n");
     let rendered = render(&borrowed(&files), Functions::new()).passed();
     let packages: Vec<&String> = rendered.log.iter().filter(|line| line.starts_with("package")).collect();
     assert_eq!(packages, ["package app", "package app/db", "package app/web", "package app/db/inner"]);
@@ -63,7 +68,8 @@ fn the_annotation_turns_the_order_top_down() {
 
 #[test]
 fn top_down_a_parent_may_delete_all_resources_of_a_descendant() {
-    let root = kptfile("app", "drop-sub").replace("  name: app\n", "  name: app\n  annotations:\n    kpt.dev/bfs-rendering: \"true\"\n");
+    let root = kptfile("app", "drop-sub")
+        .replace("  name: app\n", "  name: app\n  annotations:\n    kpt.dev/bfs-rendering: \"true\"\n");
     let sub = kptfile("sub", "");
     let files = [("Kptfile", root.as_str()), ("sub/Kptfile", &sub), ("sub/cm.yaml", &config_map("a"))];
     let mut functions = Functions::new();
@@ -75,7 +81,12 @@ fn top_down_a_parent_may_delete_all_resources_of_a_descendant() {
 #[test]
 fn siblings_are_ordered_by_the_bytes_of_their_paths() {
     let p = kptfile("p", "identity");
-    let files = [("Kptfile", kptfile("app", "").leak() as &str), ("x-a/Kptfile", &p), ("x/.b/Kptfile", &p), ("x/sub/Kptfile", &p)];
+    let files = [
+        ("Kptfile", kptfile("app", "").leak() as &str),
+        ("x-a/Kptfile", &p),
+        ("x/.b/Kptfile", &p),
+        ("x/sub/Kptfile", &p),
+    ];
     let rendered = render(&files, Functions::new()).passed();
     let packages: Vec<&String> = rendered.log.iter().filter(|line| line.starts_with("package")).collect();
     assert_eq!(packages, ["package app/x-a", "package app/.b", "package app/sub", "package app"]);

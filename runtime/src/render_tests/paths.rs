@@ -74,7 +74,9 @@ fn an_absolute_path_counts_from_the_package_and_a_path_out_of_it_is_refused() {
             &[],
         );
         assert!(
-            rendered.message().contains("function must not modify resources outside of package: resource has path ../x.yaml"),
+            rendered
+                .message()
+                .contains("function must not modify resources outside of package: resource has path ../x.yaml"),
             "{}",
             rendered.message()
         );
@@ -124,7 +126,11 @@ fn two_resources_may_not_claim_one_place_of_a_file() {
         },
         &[("a.yaml", &config_map("a"))],
     );
-    assert!(rendered.message().contains("resource at path \"a.yaml\" and index \"0\" already exists"), "{}", rendered.message());
+    assert!(
+        rendered.message().contains("resource at path \"a.yaml\" and index \"0\" already exists"),
+        "{}",
+        rendered.message()
+    );
 }
 
 #[test]
@@ -235,7 +241,11 @@ fn a_package_path_outside_of_the_root_is_refused() {
         },
         &[],
     );
-    assert!(rendered.message().contains("subpackage \"/w/application\" is not a descendant of \"/w/app\""), "{}", rendered.message());
+    assert!(
+        rendered.message().contains("subpackage \"/w/application\" is not a descendant of \"/w/app\""),
+        "{}",
+        rendered.message()
+    );
 }
 
 #[test]

@@ -70,7 +70,12 @@ fn internal_annotations_can_be_selected_by() {
 #[test]
 fn a_document_that_is_no_resource_may_stay_when_no_function_gets_it() {
     let kptfile = select("    selectors:\n    - kind: ConfigMap\n");
-    let files = [("Kptfile", kptfile.as_str()), ("a.yaml", &config_map("a")), ("values.yaml", "replicas:   3\n"), ("list.yaml", "- a\n-   b\n")];
+    let files = [
+        ("Kptfile", kptfile.as_str()),
+        ("a.yaml", &config_map("a")),
+        ("values.yaml", "replicas:   3\n"),
+        ("list.yaml", "- a\n-   b\n"),
+    ];
     let rendered = render(&files, Functions::new()).passed();
     assert_eq!(rendered.changed(), ["a.yaml"]);
 }

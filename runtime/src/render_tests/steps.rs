@@ -4,7 +4,10 @@ use crate::report::StepState;
 #[test]
 fn an_item_carries_the_annotations_of_kpt_in_its_order() {
     let kptfile = kptfile("app", "identity");
-    let files = [("Kptfile", kptfile.as_str()), ("sub/a.yaml", "apiVersion: v1\nkind: A\nmetadata:\n  name: a\nlist:\n  - x\n")];
+    let files = [
+        ("Kptfile", kptfile.as_str()),
+        ("sub/a.yaml", "apiVersion: v1\nkind: A\nmetadata:\n  name: a\nlist:\n  - x\n"),
+    ];
     let rendered = render(&files, Functions::new()).passed();
     let input = rendered.functions.input("identity");
     let item = "- apiVersion: v1
@@ -71,7 +74,11 @@ fn a_function_config_that_an_earlier_step_deleted_is_taken_from_the_file() {
 fn empty_output_with_exit_code_zero_fails_the_step() {
     let kptfile = kptfile("app", "empty");
     let rendered = render(&[("Kptfile", &kptfile), ("a.yaml", &config_map("a"))], Functions::new());
-    assert!(rendered.message().contains("empty:latest\" (step 1 of package \"app\") wrote no ResourceList"), "{}", rendered.message());
+    assert!(
+        rendered.message().contains("empty:latest\" (step 1 of package \"app\") wrote no ResourceList"),
+        "{}",
+        rendered.message()
+    );
     assert_eq!(rendered.changed(), Vec::<&str>::new());
 }
 
@@ -95,7 +102,13 @@ fn output_that_is_no_yaml_is_shown_with_place_function_and_stderr() {
     let kptfile = kptfile("app", "identity garbage");
     let rendered = render(&[("Kptfile", &kptfile)], functions);
     let message = rendered.message();
-    for part in ["garbage:latest", "step 2 of package \"app\"", "line 1, column 9", "this: is: not: yaml", "garbage: about to print"] {
+    for part in [
+        "garbage:latest",
+        "step 2 of package \"app\"",
+        "line 1, column 9",
+        "this: is: not: yaml",
+        "garbage: about to print",
+    ] {
         assert!(message.contains(part), "{part} is missing in: {message}");
     }
 }
@@ -153,7 +166,12 @@ fn comments_and_key_order_come_back_from_the_input() {
     let mut functions = Functions::new();
     functions.text("rewrite", |input| {
         let lines = input.lines().filter(|line| !line.trim_start().starts_with('#'));
-        lines.map(|line| line.split(" # ").next().unwrap_or(line)).collect::<Vec<_>>().join("\n").replace("v: 1", "v: 2") + "\n"
+        lines
+            .map(|line| line.split(" # ").next().unwrap_or(line))
+            .collect::<Vec<_>>()
+            .join("\n")
+            .replace("v: 1", "v: 2")
+            + "\n"
     });
     let kptfile = kptfile("app", "rewrite");
     let a = "# top\napiVersion: v1\nkind: A\nmetadata:\n  name: a # named\nspec:\n  # why\n  v: 1 # one\n";

@@ -8,7 +8,12 @@ const ODD: &str = "# licence\n\napiVersion:   v1\nkind: ConfigMap\nmetadata:\n  
 fn a_render_that_changes_nothing_writes_nothing() {
     let kptfile = kptfile("app", "identity | identity");
     let mine = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: 'elsewhere.yaml' # mine\n    x: y\n";
-    let files = [("Kptfile", kptfile.as_str()), ("odd.yaml", ODD), ("mine.yaml", mine), ("x.json", "{\"apiVersion\": \"v1\", \"kind\": \"A\",\n \"metadata\": {\"name\": \"j\"}}")];
+    let files = [
+        ("Kptfile", kptfile.as_str()),
+        ("odd.yaml", ODD),
+        ("mine.yaml", mine),
+        ("x.json", "{\"apiVersion\": \"v1\", \"kind\": \"A\",\n \"metadata\": {\"name\": \"j\"}}"),
+    ];
     let rendered = render(&files, Functions::new()).passed();
     assert_eq!(rendered.changed(), Vec::<&str>::new(), "{:?}", rendered.files);
 }
@@ -16,7 +21,11 @@ fn a_render_that_changes_nothing_writes_nothing() {
 #[test]
 fn kpt_style_writes_every_file_anew_but_lists_only_those_that_differ() {
     let kptfile = kptfile("app", "");
-    let files = [("Kptfile", kptfile.as_str()), ("a.yaml", &config_map("a")), ("odd.yaml", "apiVersion:   v1\nkind: A\nmetadata: {name: a}\n")];
+    let files = [
+        ("Kptfile", kptfile.as_str()),
+        ("a.yaml", &config_map("a")),
+        ("odd.yaml", "apiVersion:   v1\nkind: A\nmetadata: {name: a}\n"),
+    ];
     let options = RenderOptions { status: StatusMode::None, ..kpt_style() };
     let rendered = render_as(&files, Functions::new(), &options).passed();
     assert_eq!(rendered.changed(), ["odd.yaml"]);
@@ -127,7 +136,11 @@ fn config_connector_resources_are_attributed_unless_switched_off() {
     let bucket = "apiVersion: storage.cnrm.cloud.google.com/v1beta1\nkind: StorageBucket\nmetadata:\n  name: b\n";
     let files = [("Kptfile", kptfile.as_str()), ("b.yaml", bucket)];
     let rendered = render(&files, Functions::new()).passed();
-    assert!(rendered.files["b.yaml"].contains("cnrm.cloud.google.com/blueprint: 'krm-fn'"), "{}", rendered.files["b.yaml"]);
+    assert!(
+        rendered.files["b.yaml"].contains("cnrm.cloud.google.com/blueprint: 'krm-fn'"),
+        "{}",
+        rendered.files["b.yaml"]
+    );
     let options = RenderOptions { attribution: false, ..quiet() };
     assert_eq!(render_as(&files, Functions::new(), &options).passed().changed(), Vec::<&str>::new());
 }

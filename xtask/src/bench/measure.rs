@@ -60,5 +60,10 @@ pub(crate) fn median(runs: &[Usage]) -> Usage {
     };
     let mut peaks: Vec<u64> = runs.iter().map(|u| u.peak).collect();
     peaks.sort_unstable();
-    Usage { wall: middle(|u| u.wall), user: middle(|u| u.user), system: middle(|u| u.system), peak: peaks[peaks.len() / 2] }
+    Usage {
+        wall: middle(|u| u.wall),
+        user: middle(|u| u.user),
+        system: middle(|u| u.system),
+        peak: peaks[peaks.len() / 2],
+    }
 }

@@ -10,7 +10,8 @@ const PER_FILE: usize = 10;
 /// Writes a package of `count` Deployments whose pipeline holds these functions (in flow style).
 pub(crate) fn write(directory: &Path, count: usize, functions: &[&str]) -> Result<PathBuf> {
     std::fs::create_dir_all(directory)?;
-    let mut kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: bench\npipeline:\n  mutators:\n".to_owned();
+    let mut kptfile =
+        "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: bench\npipeline:\n  mutators:\n".to_owned();
     for function in functions {
         writeln!(kptfile, "    - {function}")?;
     }

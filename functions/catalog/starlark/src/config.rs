@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn both_kinds_hold_a_script() {
         let script = Script { name: "gen".to_owned(), source: "x = 1\ny = 2\n".to_owned() };
-        let run = "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: gen\nsource: |\n  x = 1\n  y = 2\n";
+        let run =
+            "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: gen\nsource: |\n  x = 1\n  y = 2\n";
         assert_eq!(read(run), Ok(script.clone()));
         let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gen}\ndata:\n  source: |\n    x = 1\n    y = 2\n  other: x\n";
         assert_eq!(read(map), Ok(script));
@@ -78,7 +79,10 @@ mod tests {
     #[test]
     fn what_holds_none_is_told_in_upstreams_words() {
         let text = |config: &str| read(config).unwrap_err().to_string();
-        assert_eq!(script(None).unwrap_err().to_string(), "FunctionConfig is missing. Expect `ConfigMap` or `StarlarkRun`");
+        assert_eq!(
+            script(None).unwrap_err().to_string(),
+            "FunctionConfig is missing. Expect `ConfigMap` or `StarlarkRun`"
+        );
         assert_eq!(text("{}"), "FunctionConfig is missing. Expect `ConfigMap` or `StarlarkRun`");
         assert_eq!(
             text("apiVersion: apps/v1\nkind: Deployment\n"),
@@ -86,7 +90,13 @@ mod tests {
         );
         assert!(text("apiVersion: v1\nkind: Secret\n").ends_with("but we got: /v1, Kind=Secret"));
         assert_eq!(text("apiVersion: v1\nkind: ConfigMap\ndata: {}\n"), "`source` must not be empty");
-        assert_eq!(text("apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nsource: ''\n"), "`source` must not be empty");
-        assert_eq!(text("apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nsource: [a]\n"), "`source` must be a string");
+        assert_eq!(
+            text("apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nsource: ''\n"),
+            "`source` must not be empty"
+        );
+        assert_eq!(
+            text("apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nsource: [a]\n"),
+            "`source` must be a string"
+        );
     }
 }

@@ -139,7 +139,9 @@ fn reworded(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     match parts.as_slice() {
         ["Variable ", name, " not found"] => format!("undefined: {name}"),
-        ["Variable ", name, " not found, did you mean ", near, "?"] => format!("undefined: {name} (did you mean {near}?)"),
+        ["Variable ", name, " not found, did you mean ", near, "?"] => {
+            format!("undefined: {name} (did you mean {near}?)")
+        }
         ["Local variable ", name, " referenced before assignment"] => {
             format!("local variable {name} referenced before assignment")
         }

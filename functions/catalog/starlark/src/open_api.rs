@@ -20,7 +20,8 @@ impl fmt::Display for OpenApi {
 
 fn refuse<T>() -> starlark::Result<T> {
     Err(starlark::Error::new_native(crate::library::Fault(
-        "ctx.open_api is not available here: the OpenAPI document of Kubernetes does not come with this function".to_owned(),
+        "ctx.open_api is not available here: the OpenAPI document of Kubernetes does not come with this function"
+            .to_owned(),
     )))
 }
 

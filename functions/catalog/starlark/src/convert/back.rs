@@ -92,9 +92,9 @@ pub(crate) fn same<'v>(tree: &Tree, id: NodeId, value: Value<'v>, heap: Heap<'v>
 }
 
 fn deeper(depth: u32) -> Result<u32, Unfit> {
-    depth.checked_sub(1).ok_or_else(|| {
-        Unfit::new(format!("values are nested more than {DEPTH} levels deep; does one hold itself?"))
-    })
+    depth
+        .checked_sub(1)
+        .ok_or_else(|| Unfit::new(format!("values are nested more than {DEPTH} levels deep; does one hold itself?")))
 }
 
 fn is_scalar(value: Value<'_>) -> bool {
@@ -202,13 +202,7 @@ fn entry<'v>(
     Ok((key, value))
 }
 
-fn update_mapping<'v>(
-    tree: &mut Tree,
-    id: NodeId,
-    value: Value<'v>,
-    heap: Heap<'v>,
-    depth: u32,
-) -> Result<(), Unfit> {
+fn update_mapping<'v>(tree: &mut Tree, id: NodeId, value: Value<'v>, heap: Heap<'v>, depth: u32) -> Result<(), Unfit> {
     let entries: Vec<(NodeId, NodeId)> = tree.entries(id).collect();
     let fields = fields(value, heap);
     let dict = DictRef::from_value(value);
@@ -224,8 +218,7 @@ fn update_mapping<'v>(
             changed = true;
             continue;
         };
-        let replaced =
-            update(tree, node, value, heap, depth).map_err(|u| u.under(tree.text(key).to_owned()))?;
+        let replaced = update(tree, node, value, heap, depth).map_err(|u| u.under(tree.text(key).to_owned()))?;
         changed |= replaced.is_some();
         children.extend([key, replaced.unwrap_or(node)]);
     }

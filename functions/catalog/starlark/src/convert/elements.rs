@@ -20,7 +20,8 @@ pub(super) enum Slot {
 }
 
 /// Keys that tell list elements of Kubernetes' types apart, the first that an element has counts.
-const KEYS: &[&str] = &["name", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "uid", "id", "key", "type"];
+const KEYS: &[&str] =
+    &["name", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "uid", "id", "key", "type"];
 
 /// Above this many comparisons elements without a key are not searched for.
 const COMPARISONS: usize = 100_000;
@@ -74,9 +75,7 @@ fn node_key(tree: &Tree, node: NodeId) -> Option<String> {
 }
 
 fn value_key(value: Value<'_>) -> Option<String> {
-    let scalar = |value: Value<'_>| {
-        value.unpack_str().map(str::to_owned).or_else(|| crate::number::int_text(value))
-    };
+    let scalar = |value: Value<'_>| value.unpack_str().map(str::to_owned).or_else(|| crate::number::int_text(value));
     if let Some(text) = scalar(value) {
         return Some(format!("={text}"));
     }

@@ -26,19 +26,31 @@ pub(crate) fn fails(source: &str) -> String {
 fn what_upstream_allows_beyond_bazels_dialect() {
     assert_eq!(prints("x = set(['foo', 'bar'])\nprint(x)"), "set([\"foo\", \"bar\"])");
     assert_eq!(prints("def fib(n):\n  return n if n < 2 else fib(n-1) + fib(n-2)\nprint(fib(9))"), "34");
-    assert_eq!(prints("x = 0\nfor i in range(4):\n  if i % 2:\n    x += i\nprint(x)\nx = 'again'\nprint(x)"), "4\nagain");
+    assert_eq!(
+        prints("x = 0\nfor i in range(4):\n  if i % 2:\n    x += i\nprint(x)\nx = 'again'\nprint(x)"),
+        "4\nagain"
+    );
     assert_eq!(prints("if True:\n\tx = 1\n\tif x:\n\t\tprint(x)"), "1");
     assert_eq!(prints("def f(*, a, b=2):\n  return a + b\nprint(f(a=1))"), "3");
 }
 
 #[test]
 fn values_print_as_in_go() {
-    assert_eq!(prints("print('a', 1, 1.0, True, None, [1, 'x'], (1,), {'k': 'v'})"), "a 1 1.0 True None [1, \"x\"] (1,) {\"k\": \"v\"}");
+    assert_eq!(
+        prints("print('a', 1, 1.0, True, None, [1, 'x'], (1,), {'k': 'v'})"),
+        "a 1 1.0 True None [1, \"x\"] (1,) {\"k\": \"v\"}"
+    );
     assert_eq!(prints("print(1 << 80, 7 // 2, -7 // 2, -7 % 3, 7 / 2)"), "1208925819614629174706176 3 -4 2 3.5");
     assert_eq!(prints("print('a', 'b', sep='-')\nprint()"), "a-b\n");
     assert_eq!(prints("print('%s is %d and %r' % ('x', 3, 'y'), '{} {b}'.format(1, b=2))"), "x is 3 and \"y\" 1 2");
-    assert_eq!(prints("print(type(1), type('') , type([]), type({}), type(None), type(set()))"), "int string list dict NoneType set");
-    assert_eq!(prints("print([x * 2 for x in range(5) if x % 2], {k: len(k) for k in ['a', 'bb']})"), "[2, 6] {\"a\": 1, \"bb\": 2}");
+    assert_eq!(
+        prints("print(type(1), type('') , type([]), type({}), type(None), type(set()))"),
+        "int string list dict NoneType set"
+    );
+    assert_eq!(
+        prints("print([x * 2 for x in range(5) if x % 2], {k: len(k) for k in ['a', 'bb']})"),
+        "[2, 6] {\"a\": 1, \"bb\": 2}"
+    );
 }
 
 #[test]
@@ -88,7 +100,10 @@ fn a_trace_tells_where_unless_the_message_does() {
 #[test]
 fn endless_recursion_is_an_error() {
     let error = output("def f(n):\n  return f(n + 1)\nf(0)").unwrap_err();
-    assert_eq!(error.message, format!("starlark call stack overflow: more than {} calls are active at once", super::CALLS));
+    assert_eq!(
+        error.message,
+        format!("starlark call stack overflow: more than {} calls are active at once", super::CALLS)
+    );
     let trace = error.trace.unwrap();
     assert!(trace.contains("more calls …"), "{trace}");
     assert!(trace.lines().count() < 24, "{trace}");

@@ -28,6 +28,7 @@ pub(super) fn register(module: &mut GlobalsBuilder) {
     fn decode(src: &str, #[starlark(default = "standard")] encoding: &str) -> anyhow::Result<String> {
         let text: String = src.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         let bytes = dialect(encoding)?.decode(text).map_err(|e| Fault(format!("base64.decode: {e}")))?;
-        String::from_utf8(bytes).map_err(|_| Fault("base64.decode: the decoded bytes are no UTF-8 text".to_owned()).into())
+        String::from_utf8(bytes)
+            .map_err(|_| Fault("base64.decode: the decoded bytes are no UTF-8 text".to_owned()).into())
     }
 }

@@ -78,7 +78,8 @@ pub(super) fn register(module: &mut GlobalsBuilder) {
             let fields: Vec<String> = row.iterate(heap)?.map(|field| field.to_str()).collect();
             writer.write_record(&fields).map_err(starlark::Error::new_native)?;
         }
-        let bytes = writer.into_inner().map_err(|e| starlark::Error::new_native(Fault(format!("csv.write_all: {e}"))))?;
+        let bytes =
+            writer.into_inner().map_err(|e| starlark::Error::new_native(Fault(format!("csv.write_all: {e}"))))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

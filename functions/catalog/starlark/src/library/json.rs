@@ -99,7 +99,8 @@ fn write_json<'v>(value: Value<'v>, heap: Heap<'v>, depth: u32, out: &mut String
     } else if let Some(fields) = StructRef::from_value(value) {
         write_fields(fields.iter().map(|(k, v)| (k.as_str(), v)).collect(), heap, depth, out)?;
     } else {
-        let elements = value.iterate(heap).map_err(|_| refuse(&format!("cannot encode {} as JSON", value.get_type())))?;
+        let elements =
+            value.iterate(heap).map_err(|_| refuse(&format!("cannot encode {} as JSON", value.get_type())))?;
         out.push('[');
         for (i, element) in elements.enumerate() {
             if i > 0 {

@@ -2,10 +2,10 @@
 
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
+use starlark::values::Value;
 use starlark::values::dict::UnpackDictEntries;
 use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
-use starlark::values::Value;
 
 use super::Fault;
 
@@ -15,8 +15,10 @@ type Args<'v> = UnpackTuple<Value<'v>>;
 type Named<'v> = UnpackDictEntries<&'v str, Value<'v>>;
 
 fn no_network(function: &str) -> anyhow::Result<NoneType> {
-    Err(Fault(format!("{function}: functions have no network; bring the data along in a resource or the functionConfig"))
-        .into())
+    Err(Fault(format!(
+        "{function}: functions have no network; bring the data along in a resource or the functionConfig"
+    ))
+    .into())
 }
 
 fn not_there(function: &str) -> anyhow::Result<NoneType> {

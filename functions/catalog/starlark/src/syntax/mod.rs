@@ -55,7 +55,8 @@ pub(crate) struct Checked<'s> {
 pub(crate) fn check(source: &str) -> Checked<'_> {
     let scanned = scan::scan(source);
     let fault = grammar::recognise(&scanned.tokens).err().or(scanned.while_loop);
-    let source = if scanned.tabs.is_empty() { Cow::Borrowed(source) } else { Cow::Owned(expand_tabs(source, &scanned.tabs)) };
+    let source =
+        if scanned.tabs.is_empty() { Cow::Borrowed(source) } else { Cow::Owned(expand_tabs(source, &scanned.tabs)) };
     Checked { source, fault }
 }
 

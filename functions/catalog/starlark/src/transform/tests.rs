@@ -75,7 +75,6 @@ fn values_have_the_types_of_their_scalars() {
     assert_eq!(
         run(source, &[EVERYTHING], None).unwrap()[0],
         "[31, 15, 123456789012345678901234567890, 1.5, 1000.0, \"yes\", None, \"2024-01-31\", \"one\", {}, \"two\\nlines\\n\", \"one line\"]"
-            
     );
 }
 
@@ -108,20 +107,35 @@ fn comments_follow_their_list_element() {
 fn resources_are_added_removed_reordered_and_copied() {
     let items = ["kind: A # a\n", "kind: B # b\n"];
     let run = |source: &str| run(source, &items, None).unwrap();
-    assert_eq!(run("ctx.resource_list['items'].append({'kind': 'C'})"), ["kind: A # a\n", "kind: B # b\n", "kind: C\n"]);
-    assert_eq!(run("ctx.resource_list['items'] = [r for r in ctx.resource_list['items'] if r['kind'] != 'A']"), ["kind: B # b\n"]);
-    assert_eq!(run("ctx.resource_list['items'] = reversed(ctx.resource_list['items'])"), ["kind: B # b\n", "kind: A # a\n"]);
+    assert_eq!(
+        run("ctx.resource_list['items'].append({'kind': 'C'})"),
+        ["kind: A # a\n", "kind: B # b\n", "kind: C\n"]
+    );
+    assert_eq!(
+        run("ctx.resource_list['items'] = [r for r in ctx.resource_list['items'] if r['kind'] != 'A']"),
+        ["kind: B # b\n"]
+    );
+    assert_eq!(
+        run("ctx.resource_list['items'] = reversed(ctx.resource_list['items'])"),
+        ["kind: B # b\n", "kind: A # a\n"]
+    );
     assert_eq!(run("ctx.resource_list['items'] += [ctx.resource_list['items'][0]]").len(), 3);
     assert_eq!(run("ctx.resource_list['items'] = []"), Vec::<String>::new());
     assert_eq!(run("ctx.resource_list.pop('items')"), Vec::<String>::new());
     // the dict is the resource, whatever it is made to look like
-    assert_eq!(run("a, b = ctx.resource_list['items']\na['kind'], b['kind'] = b['kind'], a['kind']"), ["kind: B # a\n", "kind: A # b\n"]);
+    assert_eq!(
+        run("a, b = ctx.resource_list['items']\na['kind'], b['kind'] = b['kind'], a['kind']"),
+        ["kind: B # a\n", "kind: A # b\n"]
+    );
 }
 
 #[test]
 fn resources_stay_themselves_over_a_garbage_collection() {
     let source = "x = []\nfor i in range(300):\n  x = ['%d' % j for j in range(300)]\nfor i in range(3):\n  x = i\nctx.resource_list['items'][1]['m'] = 1";
-    assert_eq!(run(source, &["kind: A # a\n", "kind: B # b\n"], None).unwrap(), ["kind: A # a\n", "kind: B # b\nm: 1\n"]);
+    assert_eq!(
+        run(source, &["kind: A # a\n", "kind: B # b\n"], None).unwrap(),
+        ["kind: A # a\n", "kind: B # b\nm: 1\n"]
+    );
 }
 
 #[test]
@@ -129,8 +143,14 @@ fn a_script_sees_its_function_config_and_environment() {
     let config = "apiVersion: v1\nkind: ConfigMap\ndata:\n  source: x\n  ns: prod\n";
     let source = "print(ctx.resource_list['functionConfig']['data']['ns'], ctx.environment, ctx.resource_list['kind'])\nctx.resource_list['functionConfig'] = 1\nctx.resource_list['results'] = 1";
     assert_eq!(run(source, &[], Some(config)).unwrap(), ["prod {\"HOME\": \"/\"} ResourceList"]);
-    assert_eq!(run("ctx.open_api['definitions']", &[], None).unwrap_err(), "ctx.open_api is not available here: the OpenAPI document of Kubernetes does not come with this function");
-    assert_eq!(run("ctx.resource_lst", &[], None).unwrap_err(), "struct has no .resource_lst field or method (did you mean .resource_list?)");
+    assert_eq!(
+        run("ctx.open_api['definitions']", &[], None).unwrap_err(),
+        "ctx.open_api is not available here: the OpenAPI document of Kubernetes does not come with this function"
+    );
+    assert_eq!(
+        run("ctx.resource_lst", &[], None).unwrap_err(),
+        "struct has no .resource_lst field or method (did you mean .resource_list?)"
+    );
 }
 
 #[test]
@@ -140,10 +160,22 @@ fn aliases_and_merge_keys_are_plain_values() {
     let source = "r = ctx.resource_list['items'][0]\nr['base']['x'] = 9\nprint(r['use'], r['merged'])";
     assert_eq!(
         run(source, &[item], None).unwrap(),
-        ["{\"x\": 1, \"y\": 2} {\"y\": 3, \"x\": 1}", "base: {x: 9, y: 2}\nuse: {x: 1, y: 2}\nmerged:\n  y: 3 # three\n  x: 1\n"]
+        [
+            "{\"x\": 1, \"y\": 2} {\"y\": 3, \"x\": 1}",
+            "base: {x: 9, y: 2}\nuse: {x: 1, y: 2}\nmerged:\n  y: 3 # three\n  x: 1\n"
+        ]
     );
     let bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned()
-        + &(0..8).map(|i| format!("{}: &{} [{}]\n", (b'b' + i) as char, (b'b' + i) as char, vec![format!("*{}", (b'a' + i) as char); 10].join(", "))).collect::<String>();
+        + &(0..8)
+            .map(|i| {
+                format!(
+                    "{}: &{} [{}]\n",
+                    (b'b' + i) as char,
+                    (b'b' + i) as char,
+                    vec![format!("*{}", (b'a' + i) as char); 10].join(", ")
+                )
+            })
+            .collect::<String>();
     assert_eq!(run("pass", &[&bomb], None).unwrap_err(), "item 0: aliases stand for more than 500000 values");
     let cycle = "a: &a\n  b: *a\n";
     assert!(run("pass", &[cycle], None).unwrap_err().contains("aliases nest values more than 400 levels deep"));
@@ -154,8 +186,14 @@ fn what_is_no_resource_list_is_refused_with_its_place() {
     let items = ["kind: A\nspec: {}\n"];
     for (source, message) in [
         ("ctx.resource_list['items'] = 'x'", "`ctx.resource_list[\"items\"]` must be a list, but it is a string"),
-        ("ctx.resource_list['items'].append('x')", "`ctx.resource_list[\"items\"][1]` must be a dict, but it is a string"),
-        ("ctx.resource_list['items'][0]['spec']['f'] = [len]", "item 0: `spec.f[0]`: a function can't be written to YAML"),
+        (
+            "ctx.resource_list['items'].append('x')",
+            "`ctx.resource_list[\"items\"][1]` must be a dict, but it is a string",
+        ),
+        (
+            "ctx.resource_list['items'][0]['spec']['f'] = [len]",
+            "item 0: `spec.f[0]`: a function can't be written to YAML",
+        ),
         ("ctx.resource_list['items'][0]['spec'][(1, 2)] = 1", "item 0: `spec`: a tuple can't be a key in YAML"),
     ] {
         assert_eq!(run(source, &items, None).unwrap_err(), message, "of {source:?}");
@@ -163,7 +201,10 @@ fn what_is_no_resource_list_is_refused_with_its_place() {
     let endless = run("r = ctx.resource_list['items'][0]\nr['spec']['self'] = r['spec']", &items, None).unwrap_err();
     assert_eq!(
         endless,
-        format!("item 0: `spec.self{}…`: values are nested more than 400 levels deep; does one hold itself?", ".self".repeat(10))
+        format!(
+            "item 0: `spec.self{}…`: values are nested more than 400 levels deep; does one hold itself?",
+            ".self".repeat(10)
+        )
     );
     let complex = run("pass", &["? [a]\n: b\n"], None).unwrap_err();
     assert_eq!(complex, "item 0: the mapping key in line 1 is no scalar, which a script can't handle");
