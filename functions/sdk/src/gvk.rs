@@ -83,7 +83,11 @@ pub fn namespaced_by_table(api_version: &str, kind: &str) -> Option<bool> {
             | "Service"
             | "ServiceAccount"
             | "ServiceProxyOptions",
-        ) => (version == "v1", true),
+        )
+        | ("apps", "ControllerRevision" | "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+        | ("autoscaling", "Scale")
+        | ("batch", "Job")
+        | ("networking.k8s.io", "NetworkPolicy") => (version == "v1", true),
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration")
         | ("apiextensions.k8s.io", "CustomResourceDefinition")
         | ("apiregistration.k8s.io", "APIService")
@@ -95,10 +99,6 @@ pub fn namespaced_by_table(api_version: &str, kind: &str) -> Option<bool> {
         | ("storage.k8s.io", "CSIDriver" | "CSINode" | "StorageClass" | "VolumeAttachment") => (beta_or_v1, false),
         ("flowcontrol.apiserver.k8s.io", "FlowSchema" | "PriorityLevelConfiguration")
         | ("policy", "PodSecurityPolicy") => (version == "v1beta1", false),
-        ("apps", "ControllerRevision" | "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
-        | ("autoscaling", "Scale")
-        | ("batch", "Job")
-        | ("networking.k8s.io", "NetworkPolicy") => (version == "v1", true),
         ("autoscaling", "HorizontalPodAutoscaler") => (matches!(version, "v1" | "v2beta1" | "v2beta2"), true),
         ("batch", "CronJob")
         | ("coordination.k8s.io", "Lease")

@@ -17,6 +17,8 @@ fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::program;
 
     fn items(list: &str) -> String {
@@ -52,7 +54,7 @@ mod tests {
     fn an_alias_bomb_is_an_error_and_not_a_full_memory() {
         let mut list = format!("{HEAD}- apiVersion: v1\n  kind: X\n  metadata:\n    name: a\n  a0: &a0 [x, x]\n");
         for i in 1..40 {
-            list.push_str(&format!("  a{i}: &a{i} [*a{p}, *a{p}]\n", p = i - 1));
+            let _ = writeln!(list, "  a{i}: &a{i} [*a{p}, *a{p}]", p = i - 1);
         }
         let output = program(list.into_bytes());
         assert_eq!(output.exit_code, 1);

@@ -11,7 +11,8 @@ pub fn program(input: Vec<u8>) -> Output {
 /// One `NAME=VALUE` a line, sorted.
 fn listing(mut variables: Vec<(String, String)>) -> String {
     variables.sort();
-    variables.iter().map(|(name, value)| format!("{name}={value}\n")).collect()
+    let lines: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    lines.concat()
 }
 
 #[cfg(test)]

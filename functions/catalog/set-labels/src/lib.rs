@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![expect(clippy::doc_markdown, reason = "the README names kinds as Kubernetes spells them")]
 
 mod edit;
 mod fields;

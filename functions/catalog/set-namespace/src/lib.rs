@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![expect(clippy::doc_markdown, reason = "the README names kinds as Kubernetes spells them")]
 
 mod depends_on;
 mod replace;
@@ -21,10 +22,10 @@ pub fn program(input: Vec<u8>) -> Output {
 
 /// The function, ready for [`portico_fn::as_main`] or [`portico_fn::run`].
 pub fn function() -> impl portico_fn::Processor {
-    process
+    |list: &mut ResourceList| -> Result<Verdict, Error> { Ok(process(list)) }
 }
 
-fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
+fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let verdict = match Settings::read(list.function_config.as_ref()) {
         Ok(settings) => set_namespace(list, &settings, &mut results),
@@ -34,7 +35,7 @@ fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
         }
     };
     list.results = results.into_vec();
-    Ok(verdict)
+    verdict
 }
 
 fn set_namespace(list: &mut ResourceList, settings: &Settings, results: &mut Results) -> Verdict {

@@ -9,7 +9,8 @@ fn run_with(items: &str, config: &str) -> (String, Output) {
 }
 
 fn data(data: &[(&str, &str)]) -> String {
-    let lines: String = data.iter().map(|(key, value)| format!("    {key}: {value}\n")).collect();
+    let lines: Vec<String> = data.iter().map(|(key, value)| format!("    {key}: {value}\n")).collect();
+    let lines = lines.concat();
     format!(
         "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n{lines}"
     )
