@@ -37,6 +37,13 @@ pub(crate) const PUBLISHED: &[Published] = &[
     fixture("no-op", "gives back what it is given"),
     fixture("printenv", "prints its environment and fails (for tests)"),
     Published {
+        name: "set-annotations",
+        purpose: "sets annotations on objects and on the pod templates that they hold",
+        tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
         name: "set-labels",
         purpose: "sets labels on objects and in the selectors that follow them",
         tags: &[

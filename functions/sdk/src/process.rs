@@ -53,9 +53,9 @@ pub struct Output {
 
 /// Runs a function on the bytes of a `ResourceList`, as [`as_main`] does; for tests on the host.
 pub fn run(function: &impl Processor, input: &[u8]) -> Output {
-    let mut list = match ResourceList::parse(input, &ParseLimits::default()) {
+    let mut list = match parse(input) {
         Ok(list) => list,
-        Err(error) => return Output { stdout: Vec::new(), stderr: failure(&refusal(&error)), exit_code: 1 },
+        Err(refused) => return refused,
     };
     let verdict = function.process(&mut list);
     sort_items(&mut list);
@@ -65,6 +65,34 @@ pub fn run(function: &impl Processor, input: &[u8]) -> Output {
         Ok(Verdict::Fail) => Output { stdout, stderr: failure(&"error: function failure"), exit_code: 1 },
         Err(error) => Output { stdout, stderr: failure(&error), exit_code: 1 },
     }
+}
+
+/// Like [`run`], with the manners of the older framework that part of the catalog is written with: the items keep their
+/// order, and stderr tells the error results of a failure, a line each (`[error]: message`).
+pub fn run_in_order(function: &impl Processor, input: &[u8]) -> Output {
+    let mut list = match parse(input) {
+        Ok(list) => list,
+        Err(refused) => return refused,
+    };
+    let verdict = function.process(&mut list);
+    let stdout = list.to_yaml().into();
+    match verdict {
+        Ok(Verdict::Pass) => Output { stdout, stderr: String::new(), exit_code: 0 },
+        Ok(Verdict::Fail) => {
+            let errors = list.results.iter().filter(|result| result.is_error());
+            let stderr = errors.fold(String::new(), |lines, error| lines + &error.to_string() + "\n");
+            Output { stdout, stderr, exit_code: 1 }
+        }
+        Err(error) => Output { stdout, stderr: failure(&error), exit_code: 1 },
+    }
+}
+
+fn parse(input: &[u8]) -> Result<ResourceList, Output> {
+    ResourceList::parse(input, &ParseLimits::default()).map_err(|error| Output {
+        stdout: Vec::new(),
+        stderr: failure(&refusal(&error)),
+        exit_code: 1,
+    })
 }
 
 /// Another kind is told in the very words of the Go SDK, anything else with its place.

@@ -48,6 +48,21 @@ fn a_failure_writes_the_list_all_the_same() {
 }
 
 #[test]
+fn a_function_run_in_order_keeps_the_items_where_they_are_and_tells_its_error_results() {
+    let output = run_in_order(&|_: &mut ResourceList| Ok(Verdict::Pass), LIST.as_bytes());
+    assert_eq!((output.exit_code, output.stderr.as_str()), (0, ""));
+    assert!(text(&output).find("Service") < text(&output).find("Deployment"), "{}", text(&output));
+    let fail = |list: &mut ResourceList| {
+        list.results.push(FunctionResult::new("info", "by the way"));
+        list.results.push(FunctionResult::new("error", "no good"));
+        Ok(Verdict::Fail)
+    };
+    let output = run_in_order(&fail, LIST.as_bytes());
+    assert_eq!((output.exit_code, output.stderr.as_str()), (1, "[error]: no good\n"));
+    assert!(text(&output).contains("message: no good"), "{}", text(&output));
+}
+
+#[test]
 fn an_error_is_told_on_stderr() {
     let output = run(&|_: &mut ResourceList| Err("out of luck".into()), LIST.as_bytes());
     assert_eq!((output.exit_code, output.stderr.as_str()), (1, "failed to evaluate function: out of luck\n"));

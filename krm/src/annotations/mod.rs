@@ -42,6 +42,11 @@ pub const BFS_RENDERING: &str = "kpt.dev/bfs-rendering";
 const INTERNAL: [&str; 10] =
     [PATH, LEGACY_PATH, INDEX, LEGACY_INDEX, SEQ_INDENT, PACKAGE_PATH, MIGRATION_ID, KPT_RESOURCE_ID, ID, LEGACY_ID];
 
+/// True for the annotations that only travel between an orchestrator and its functions: no user ever writes them.
+pub fn is_internal(key: &str) -> bool {
+    INTERNAL.contains(&key)
+}
+
 /// Where a resource was read from.
 #[derive(Clone, Debug)]
 pub struct Origin<'a> {

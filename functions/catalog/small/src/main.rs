@@ -14,6 +14,7 @@ const FUNCTIONS: &[(&str, Program)] = &[
     ("foo", foo::program),
     ("no-op", no_op::program),
     ("printenv", printenv::program),
+    ("set-annotations", set_annotations::program),
     ("set-labels", set_labels::program),
     ("set-namespace", set_namespace::program),
 ];
