@@ -12,6 +12,8 @@ mod refused;
 mod regex;
 #[cfg(test)]
 mod tests;
+#[expect(unsafe_code, reason = "the evaluator's derive implements its marker trait, which is unsafe")]
+mod time;
 mod yaml;
 
 use starlark::environment::{FrozenModule, GlobalsBuilder};
@@ -37,6 +39,7 @@ impl FileLoader for Loader {
             "hash.star" => globals.namespace("hash", hash::register),
             "math.star" => globals.namespace("math", math::register),
             "re.star" => globals.namespace("re", re::register),
+            "time.star" => globals.namespace("time", time::register),
             "bsoup.star" => globals.namespace("bsoup", refused::bsoup),
             "geo.star" => globals.namespace("geo", refused::geo),
             "html.star" => refused::html(&mut globals),
