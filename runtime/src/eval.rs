@@ -140,9 +140,9 @@ pub(crate) fn eval_with(
     };
     let (mut mutators, mut validators) = (Vec::new(), Vec::new());
     if options.kind == StepKind::Mutator {
-        mutators.push(function)
+        mutators.push(function);
     } else {
-        validators.push(function)
+        validators.push(function);
     }
     let package = Package {
         path: String::new(),

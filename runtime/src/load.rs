@@ -335,7 +335,8 @@ fn malformed(
 fn source_line(bytes: &[u8], line: u32) -> Option<String> {
     let text = bytes.split(|b| *b == b'\n').nth(line.saturating_sub(1) as usize)?;
     let text = String::from_utf8_lossy(&text[..text.len().min(200)]);
-    let shown: String = text.trim_end().chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+    let shown: String =
+        text.trim_end().chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
     (!shown.is_empty()).then_some(shown)
 }
 

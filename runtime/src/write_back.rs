@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use portico_krm::kptfile::{StatusMode, StatusUpdate};
 use portico_krm::splice::{Edited, splice};
-use portico_krm::yaml::{EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Tree, emit_document_as_kpt, emit_json};
+use portico_krm::yaml::{
+    EmitOptions, NodeId, ParseLimits, SeqStyle, SourceFile, Tree, emit_document_as_kpt, emit_json,
+};
 use portico_krm::{Kptfile, Resource, reconcile};
 
 use crate::load::BARE_SEQUENCE;

@@ -74,17 +74,12 @@ fn after_a_failure_nothing_is_written_and_later_steps_are_not_run() {
             ("", StepState::NotRun, 0)
         ]
     );
-<<<<<<< HEAD
     assert_eq!(rendered.outcome.steps[2].stderr, "cannot reach the quota table");
-    assert!(rendered.message().ends_with("failed with exit code 3: cannot reach the quota table"), "{}", rendered.message());
-=======
-    assert_eq!(rendered.outcome.steps[2].stderr, "cannot reach the quota table\n");
     assert!(
         rendered.message().ends_with("failed with exit code 3: cannot reach the quota table"),
         "{}",
         rendered.message()
     );
->>>>>>> 3026b7b (Add the command line and the chores demo, test, soak and bench)
     let failure = rendered.outcome.failure.as_ref().expect("it fails");
     assert_eq!((failure.step, failure.kpt_error.as_deref()), (Some(2), None));
     assert_eq!(failure.kpt_condition, "pkg.render: pkg .:\n\tpipeline.run: already handled error");

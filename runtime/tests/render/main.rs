@@ -47,7 +47,8 @@ impl FunctionSource for Probes {
 const ODD: &str = "# licence\n\napiVersion:   v1\nkind: ConfigMap\nmetadata:\n    name: 'a'\n";
 
 fn package(functions: &[&str]) -> PackageFiles {
-    let mut kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\npipeline:\n  mutators:\n".to_owned();
+    let mut kptfile =
+        "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\npipeline:\n  mutators:\n".to_owned();
     for function in functions {
         kptfile.push_str(function);
     }
