@@ -31,6 +31,13 @@ const fn fixture(name: &'static str, purpose: &'static str) -> Published {
 
 /// Sorted by name.
 pub(crate) const PUBLISHED: &[Published] = &[
+    Published {
+        name: "apply-replacements",
+        purpose: "puts the value of one field into others",
+        tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5"],
+        wasm_tags: &[],
+        older: None,
+    },
     fixture("bar", "says bar and fails (for tests)"),
     fixture("drop-comments", "writes every object without its comments (for tests)"),
     fixture("foo", "says foo and fails (for tests)"),

@@ -547,6 +547,19 @@ impl Tree {
         node.flags |= STRING;
     }
 
+    /// Puts what another node of this tree is in the place of a node: kind, style, text or children, tag and comments.
+    /// Comments and anchor of the place stay where the new content has none. The other node must hang nowhere, and is
+    /// used up.
+    pub fn replace_with(&mut self, id: NodeId, with: NodeId) {
+        let (next, kept) = (self.node(id).next, self.anchor(id).map(str::to_owned));
+        let new = Node { next, flags: self.node(with).flags & (IN_BUF | STRING), ..self.node(with).clone() };
+        let comments = self.comments(with).or(self.comments(id)).cloned().unwrap_or_default();
+        let props = self.props_of(with).cloned().unwrap_or_default();
+        *self.node_mut(id) = new;
+        self.edit_comments(id, |to| *to = comments);
+        self.edit_props(id, |to| *to = Props { anchor: props.anchor.or(kept.map(Into::into)), ..props });
+    }
+
     pub(crate) fn append_child(&mut self, parent: NodeId, child: NodeId) {
         self.node_mut(child).next = NONE;
         let last = self.node(parent).b;

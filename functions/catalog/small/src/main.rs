@@ -9,6 +9,7 @@ use portico_fn::{Output, Program, main_of};
 
 /// The functions by name. `Cargo.toml` lists the same names for the build.
 const FUNCTIONS: &[(&str, Program)] = &[
+    ("apply-replacements", apply_replacements::program),
     ("bar", bar::program),
     ("drop-comments", drop_comments::program),
     ("foo", foo::program),

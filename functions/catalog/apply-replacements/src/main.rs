@@ -1,0 +1,4 @@
+//! `apply-replacements` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(apply_replacements::program)
+}
