@@ -61,7 +61,7 @@ impl Lines<'_> {
         }
         if !step.stderr.is_empty() {
             printer.line("  Stderr:");
-            for line in step.stderr.split('\n') {
+            for line in step.stderr.trim_end_matches('\n').split('\n') {
                 printer.line(&format!("    {}", line.trim()));
             }
             if step.stderr_dropped > 0 {

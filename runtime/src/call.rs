@@ -159,7 +159,7 @@ impl FunctionRunner for Caller<'_> {
                         format!("time limit {limit:?} exceeded")
                     }
                     SandboxFailure::Deadline { which: Deadline::Render, limit } => {
-                        format!("time limit {limit:?} of the render exceeded")
+                        format!("time limit {limit:?} exceeded (the limit of the whole render)")
                     }
                     SandboxFailure::Memory { limit } => format!("memory limit {} exceeded", mebibytes(*limit)),
                     failure => failure.to_string(),

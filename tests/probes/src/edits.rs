@@ -53,7 +53,7 @@ pub(crate) fn insert_first_container(input: Vec<u8>) -> Output {
                 continue;
             };
             let guard = tree.mapping(portico_fn::yaml::Style::Block);
-            for (key, value) in [("name", "guard"), ("image", "guard:1.0")] {
+            for (key, value) in [("name", "guard"), ("image", "guard:1")] {
                 let value = tree.string(value);
                 tree.set(guard, key, value);
             }
@@ -87,11 +87,16 @@ pub(crate) fn delete_first(input: Vec<u8>) -> Output {
     })
 }
 
-/// Adds a `ConfigMap` named as the configuration says, with path and index where it gives them.
+/// Adds a `ConfigMap` named as the configuration says, with path and index where it gives them. One that is there
+/// already is left as it is, so that a second render changes nothing.
 pub(crate) fn generate(input: Vec<u8>) -> Output {
     edit(&input, |list| {
         let config = list.function_config.as_ref();
         let data = |key: &str| config.map_or(String::new(), |config| config.string_at(&["data", key]).to_owned());
+        let is_there = |item: &Resource| item.kind() == "ConfigMap" && item.name() == data("name");
+        if list.items.iter().any(is_there) {
+            return Ok(Verdict::Pass);
+        }
         let mut made = Resource { tree: portico_fn::yaml::Tree::new_mapping() };
         let root = made.tree.root();
         for (key, value) in [("apiVersion", "v1"), ("kind", "ConfigMap")] {

@@ -17,7 +17,7 @@ pub(crate) struct Editor<'a> {
     pub(crate) selectors: bool,
     /// Further fields that hold labels.
     pub(crate) additional: &'a [FieldSpec],
-    /// One for every label in every field that was looked at, changed or not: what the catalog's function counts.
+    /// One for every label in every mapping that was found or made, changed or not: what the catalog's function counts.
     pub(crate) count: usize,
 }
 
@@ -61,9 +61,8 @@ impl Editor<'_> {
         };
         path.extend(keys.iter().map(ToString::to_string));
         let Some(behind) = behind else {
-            match field::mapping_at(tree, at, keys, field.create).map_err(|e| e.below(&path[..depth]))? {
-                Some(map) => self.set_labels(tree, map, field.create, path)?,
-                None => self.count += self.labels.len(),
+            if let Some(map) = field::mapping_at(tree, at, keys, field.create).map_err(|e| e.below(&path[..depth]))? {
+                self.set_labels(tree, map, field.create, path)?;
             }
             path.truncate(depth);
             return Ok(());

@@ -200,10 +200,10 @@ fn every_label_in_every_field_counts() {
     let config = CONFIG.replace("    app: new\n", "");
     let (text, _) = set_labels(&format!("{deployment}{custom}{kptfile}"), &config);
     assert_eq!(count_of(&text), "4", "{text}");
-    // a selector that is not there counts as well
+    // an optional selector that is not there does not count
     let policy = "- apiVersion: networking.k8s.io/v1\n  kind: NetworkPolicy\n  metadata:\n    name: a\n  spec: {}\n";
     let (text, _) = set_labels(policy, &config);
-    assert_eq!(count_of(&text), "2", "{text}");
+    assert_eq!(count_of(&text), "1", "{text}");
 }
 
 #[test]

@@ -14,7 +14,10 @@ use portico_starlark::Starlark;
 /// Outcomes that no `.expected` records, because the render ends before the script runs, or calls it at another time.
 const UNRECORDED: &[(&str, &str)] = &[
     ("kpt/subpkg-fn-failure/starlark-httpbin.yaml", "httpbin-gen:3:42: got newline, want primary expression"),
-    ("kpt/subpkg-has-invalid-kptfile/db/statefulset-filter.yaml", "statefulset-filter:3:42: got newline, want primary expression"),
+    (
+        "kpt/subpkg-has-invalid-kptfile/db/statefulset-filter.yaml",
+        "statefulset-filter:3:42: got newline, want primary expression",
+    ),
     ("kpt/validate-generated-resource/starlark-httpbin-val.yaml", "fail: could not find httpbin deployment"),
     // the document is not part of this function
     (

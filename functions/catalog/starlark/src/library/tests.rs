@@ -132,18 +132,49 @@ fn regular_expressions_match_split_and_replace() {
 
 #[test]
 fn times_are_parsed_shown_and_computed() {
-    let time = |body: &str| prints(&format!("load('time.star', 'time')\nt = time.parse_time('2024-02-28T23:04:05.5+02:00')\nprint({body})"));
+    let time = |body: &str| {
+        prints(&format!("load('time.star', 'time')\nt = time.parse_time('2024-02-28T23:04:05.5+02:00')\nprint({body})"))
+    };
     assert_eq!(time("t"), "2024-02-28 23:04:05.5 +0200 +0200");
-    assert_eq!(time("t.in_location('UTC'), t.unix, t.year, t.month, t.hour, t.nanosecond"), "2024-02-28 21:04:05.5 +0000 UTC 1709154245 2024 2 23 500000000");
-    assert_eq!(time("t + time.parse_duration('25h'), t - time.hour"), "2024-03-01 00:04:05.5 +0200 +0200 2024-02-28 22:04:05.5 +0200 +0200");
-    assert_eq!(time("t - time.time(year=2024, month=2, day=28), t > time.zero(), t == t.in_location('UTC')"), "21h4m5.5s True True");
-    assert_eq!(time("t.format('Mon, 02 Jan 2006 3:04PM MST'), t.format('20060102-150405.000'), t.format('_2/1/06')"), "Wed, 28 Feb 2024 11:04PM +0200 20240228-230405.500 28/2/24");
-    assert_eq!(time("time.parse_time('Jan 2, 2006 at 3:04pm', format='Jan 2, 2006 at 3:04pm')"), "2006-01-02 15:04:00 +0000 UTC");
-    assert_eq!(time("time.from_timestamp(0), time.zero(), time.is_valid_timezone('UTC'), time.is_valid_timezone('x')"), "1970-01-01 00:00:00 +0000 UTC 0001-01-01 00:00:00 +0000 UTC True False");
-    assert_eq!(time("time.duration('1h15m30.918s'), time.duration('-1.5ms'), time.duration('90s').minutes, time.duration('0'), 2 * time.second / 4"), "1h15m30.918s -1.5ms 1.5 0s 500ms");
+    assert_eq!(
+        time("t.in_location('UTC'), t.unix, t.year, t.month, t.hour, t.nanosecond"),
+        "2024-02-28 21:04:05.5 +0000 UTC 1709154245 2024 2 23 500000000"
+    );
+    assert_eq!(
+        time("t + time.parse_duration('25h'), t - time.hour"),
+        "2024-03-01 00:04:05.5 +0200 +0200 2024-02-28 22:04:05.5 +0200 +0200"
+    );
+    assert_eq!(
+        time("t - time.time(year=2024, month=2, day=28), t > time.zero(), t == t.in_location('UTC')"),
+        "21h4m5.5s True True"
+    );
+    assert_eq!(
+        time("t.format('Mon, 02 Jan 2006 3:04PM MST'), t.format('20060102-150405.000'), t.format('_2/1/06')"),
+        "Wed, 28 Feb 2024 11:04PM +0200 20240228-230405.500 28/2/24"
+    );
+    assert_eq!(
+        time("time.parse_time('Jan 2, 2006 at 3:04pm', format='Jan 2, 2006 at 3:04pm')"),
+        "2006-01-02 15:04:00 +0000 UTC"
+    );
+    assert_eq!(
+        time("time.from_timestamp(0), time.zero(), time.is_valid_timezone('UTC'), time.is_valid_timezone('x')"),
+        "1970-01-01 00:00:00 +0000 UTC 0001-01-01 00:00:00 +0000 UTC True False"
+    );
+    assert_eq!(
+        time(
+            "time.duration('1h15m30.918s'), time.duration('-1.5ms'), time.duration('90s').minutes, time.duration('0'), 2 * time.second / 4"
+        ),
+        "1h15m30.918s -1.5ms 1.5 0s 500ms"
+    );
     let fails = |body: &str| fails(&format!("load('time.star', 'time')\n{body}"));
-    assert_eq!(fails("time.parse_time('2023-02-29T00:00:00Z')"), "parsing time \"2023-02-29T00:00:00Z\" as \"2006-01-02T15:04:05Z07:00\": it does not fit");
+    assert_eq!(
+        fails("time.parse_time('2023-02-29T00:00:00Z')"),
+        "parsing time \"2023-02-29T00:00:00Z\" as \"2006-01-02T15:04:05Z07:00\": it does not fit"
+    );
     assert_eq!(fails("time.parse_duration('1 hour')"), "time: invalid duration \"1 hour\"");
-    assert_eq!(fails("time.time(year=2024, location='Europe/Berlin')"), "unknown time zone Europe/Berlin: only UTC is known here");
+    assert_eq!(
+        fails("time.time(year=2024, location='Europe/Berlin')"),
+        "unknown time zone Europe/Berlin: only UTC is known here"
+    );
     assert_eq!(fails("time.hour * (1 << 62)"), "time: the result is out of range");
 }

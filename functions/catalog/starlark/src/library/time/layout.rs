@@ -5,7 +5,17 @@ use std::fmt::Write as _;
 use super::instant::{Civil, Instant, Zone};
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -16,20 +26,44 @@ enum Element<'l> {
     Text(&'l str),
     Year,
     ShortYear,
-    MonthName { short: bool },
-    Month { padded: bool },
-    DayName { short: bool },
-    Day { padded: bool, spaced: bool },
+    MonthName {
+        short: bool,
+    },
+    Month {
+        padded: bool,
+    },
+    DayName {
+        short: bool,
+    },
+    Day {
+        padded: bool,
+        spaced: bool,
+    },
     Hour,
-    Hour12 { padded: bool },
-    Minute { padded: bool },
-    Second { padded: bool },
+    Hour12 {
+        padded: bool,
+    },
+    Minute {
+        padded: bool,
+    },
+    Second {
+        padded: bool,
+    },
     /// `.000` or `.999`: digits, and whether zeros at the end go.
-    Fraction { digits: usize, trimmed: bool },
-    HalfDay { upper: bool },
+    Fraction {
+        digits: usize,
+        trimmed: bool,
+    },
+    HalfDay {
+        upper: bool,
+    },
     ZoneName,
     /// `-07:00`, `-0700`, `-07`; with `Z` instead of the sign, UTC is `Z`.
-    ZoneOffset { colon: bool, minutes: bool, zulu: bool },
+    ZoneOffset {
+        colon: bool,
+        minutes: bool,
+        zulu: bool,
+    },
 }
 
 /// In the order in which they are tried: longer ones first.

@@ -85,7 +85,9 @@ impl<'v> StarlarkValue<'v> for Time {
     }
 
     fn dir_attr(&self) -> Vec<String> {
-        ["year", "month", "day", "hour", "minute", "second", "nanosecond", "unix", "unix_nano"].map(str::to_owned).into()
+        ["year", "month", "day", "hour", "minute", "second", "nanosecond", "unix", "unix_nano"]
+            .map(str::to_owned)
+            .into()
     }
 
     fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
@@ -191,7 +193,9 @@ impl<'v> StarlarkValue<'v> for Duration {
         }
         match i64::unpack_value(other).ok().flatten() {
             Some(0) => Err(starlark::Error::new_native(Fault("time.duration division by zero".to_owned()))),
-            Some(divisor) => self.0.checked_div(divisor).map(|part| heap.alloc(Duration(part))).ok_or_else(out_of_range),
+            Some(divisor) => {
+                self.0.checked_div(divisor).map(|part| heap.alloc(Duration(part))).ok_or_else(out_of_range)
+            }
             None => ValueError::unsupported_with(self, "/", other),
         }
     }
@@ -210,7 +214,9 @@ fn parse(text: &str, format: &str, location: &str) -> anyhow::Result<Time> {
 }
 
 fn parse_span(text: &str) -> anyhow::Result<Duration> {
-    instant::parse_duration(text).map(Duration).ok_or_else(|| Fault(format!("time: invalid duration \"{text}\"")).into())
+    instant::parse_duration(text)
+        .map(Duration)
+        .ok_or_else(|| Fault(format!("time: invalid duration \"{text}\"")).into())
 }
 
 #[starlark_module]
