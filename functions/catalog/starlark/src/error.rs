@@ -26,24 +26,24 @@ impl ScriptError {
     }
 
     /// A refusal of the evaluator's parser that the recogniser had nothing to say about.
-    pub(crate) fn from_parser(script: &str, error: starlark::Error) -> ScriptError {
-        let at = position(&error).unwrap_or_else(|| "1:1".to_owned());
+    pub(crate) fn from_parser(script: &str, error: &starlark::Error) -> ScriptError {
+        let at = position(error).unwrap_or_else(|| "1:1".to_owned());
         let text = error.without_diagnostic().to_string();
         ScriptError::syntax(script, &at, text.strip_prefix("Parse error: ").unwrap_or(&text))
     }
 
     /// An error of a running script.
-    pub(crate) fn from_evaluator(script: &str, error: starlark::Error) -> ScriptError {
+    pub(crate) fn from_evaluator(script: &str, error: &starlark::Error) -> ScriptError {
         let message = in_go_words(error.kind());
         match error.kind() {
             ErrorKind::Fail(_) => ScriptError::new(message),
             // resolved before the first statement runs: Go gives the place in the message
             ErrorKind::Scope(_) | ErrorKind::Parser(_) => {
-                let at = position(&error).unwrap_or_else(|| "1:1".to_owned());
+                let at = position(error).unwrap_or_else(|| "1:1".to_owned());
                 ScriptError::syntax(script, &at, message)
             }
             _ => {
-                let trace = trace(script, &error, &message);
+                let trace = trace(script, error, &message);
                 ScriptError { message, trace: Some(trace) }
             }
         }
@@ -74,7 +74,7 @@ fn trace(script: &str, error: &starlark::Error, message: &str) -> String {
             let _ = write!(out, "\n  {script}:{}:{}: in {caller}", begin.line + 1, begin.column + 1);
         }
         // the evaluator names functions as `script.function`
-        caller = frame.name.rsplit('.').next().unwrap_or_default().to_owned();
+        frame.name.rsplit('.').next().unwrap_or_default().clone_into(&mut caller);
     }
     if let Some(at) = position(error) {
         let _ = write!(out, "\n  {script}:{at}: in {caller}");

@@ -45,7 +45,7 @@ pub(crate) fn run<'v>(module: &Module<'v>, script: &Script, printer: &dyn Printe
     evaluator.extra = Some(&print);
     evaluator.set_loader(&loader);
     evaluator.set_max_callstack_size(CALLS).expect("a fresh evaluator has no limit yet");
-    evaluator.eval_module(ast, &globals()).map_err(|e| ScriptError::from_evaluator(&script.name, e))
+    evaluator.eval_module(ast, &globals()).map_err(|e| ScriptError::from_evaluator(&script.name, &e))
 }
 
 fn parse(script: &Script) -> Result<AstModule, ScriptError> {
@@ -59,7 +59,7 @@ fn parse(script: &Script) -> Result<AstModule, ScriptError> {
     match (AstModule::parse(&script.name, checked.source.into_owned(), &dialect()), checked.fault) {
         (Ok(ast), _) => Ok(ast),
         (Err(_), Some(fault)) => Err(told(fault)),
-        (Err(error), None) => Err(ScriptError::from_parser(&script.name, error)),
+        (Err(error), None) => Err(ScriptError::from_parser(&script.name, &error)),
     }
 }
 

@@ -40,9 +40,9 @@ impl Processor for Starlark<'_> {
 
 /// The whole program: bytes of a `ResourceList` in, bytes and an exit code out. What scripts print goes to stderr at
 /// once.
-pub fn program(input: Vec<u8>) -> Output {
+pub fn program(input: &[u8]) -> Output {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
         .collect();
-    portico_fn::run(&Starlark { printer: &Stderr, environment }, &input)
+    portico_fn::run(&Starlark { printer: &Stderr, environment }, input)
 }

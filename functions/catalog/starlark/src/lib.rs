@@ -3,6 +3,10 @@
 //! [`config`] reads the script from the functionConfig, [`transform`] runs it. `syntax` gives Go's error texts and
 //! bounds, `convert` turns trees into values and back, `library` holds what a script may `load`.
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "functions of the evaluator return a result, whether they can fail or not"
+)]
 mod builtins;
 mod config;
 mod convert;

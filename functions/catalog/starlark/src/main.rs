@@ -1,4 +1,4 @@
 //! `starlark` as a program of its own.
 fn main() -> std::process::ExitCode {
-    portico_fn::main_of(portico_starlark::program)
+    portico_fn::main_of(|input| portico_starlark::program(&input))
 }

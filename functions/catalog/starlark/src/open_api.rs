@@ -6,7 +6,7 @@ use allocative::Allocative;
 use starlark::starlark_simple_value;
 use starlark::values::{Heap, NoSerialize, ProvidesStaticType, StarlarkPagable, StarlarkValue, Value, starlark_value};
 
-/// Stands for the OpenAPI document of Kubernetes; refuses to be read.
+/// Stands for the `OpenAPI` document of Kubernetes; refuses to be read.
 #[derive(Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagable)]
 pub(crate) struct OpenApi;
 

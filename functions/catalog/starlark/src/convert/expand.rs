@@ -37,7 +37,7 @@ struct Expansion<'t> {
     to: Tree,
 }
 
-impl<'t> Expansion<'t> {
+impl Expansion<'_> {
     fn node(&mut self, id: NodeId, depth: u32) -> Result<NodeId, Unfit> {
         let Some(depth) = depth.checked_sub(1) else {
             return Err(Unfit::new(format!("aliases nest values more than {DEPTH} levels deep")));

@@ -54,7 +54,7 @@ pub(super) fn register(module: &mut GlobalsBuilder) {
             if i < usize::try_from(skip).unwrap_or(0) {
                 continue;
             }
-            if limit > 0 && rows.len() == limit as usize {
+            if usize::try_from(limit).is_ok_and(|limit| limit > 0 && rows.len() == limit) {
                 break;
             }
             rows.push(record.iter().map(str::to_owned).collect());
@@ -75,7 +75,7 @@ pub(super) fn register(module: &mut GlobalsBuilder) {
             .terminator(Terminator::Any(b'\n'))
             .from_writer(Vec::new());
         for row in source.iterate(heap)? {
-            let fields: Vec<String> = row.iterate(heap)?.map(|field| field.to_str()).collect();
+            let fields: Vec<String> = row.iterate(heap)?.map(Value::to_str).collect();
             writer.write_record(&fields).map_err(starlark::Error::new_native)?;
         }
         let bytes =

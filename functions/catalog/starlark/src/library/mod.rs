@@ -1,10 +1,23 @@
 //! The modules that a script may `load`: those of the upstream function.
 
 mod base64;
+#[expect(clippy::too_many_arguments, reason = "the parameters of the upstream function")]
 mod csv;
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "functions of the evaluator return a result, whether they can fail or not"
+)]
 mod hash;
 mod json;
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "functions of the evaluator return a result, whether they can fail or not"
+)]
 mod krmfn;
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "functions of the evaluator return a result, whether they can fail or not"
+)]
 mod math;
 #[expect(unsafe_code, reason = "the evaluator's derive implements its marker trait, which is unsafe")]
 mod re;
@@ -13,6 +26,11 @@ mod regex;
 #[cfg(test)]
 mod tests;
 #[expect(unsafe_code, reason = "the evaluator's derive implements its marker trait, which is unsafe")]
+#[expect(
+    clippy::unnecessary_wraps,
+    clippy::too_many_arguments,
+    reason = "functions of the evaluator return a result, and have the parameters of the upstream ones"
+)]
 mod time;
 mod yaml;
 

@@ -31,6 +31,7 @@ impl fmt::Display for Pattern {
 
 starlark::methods_static!(METHODS = methods);
 
+#[expect(clippy::elidable_lifetime_names, reason = "the macro asks for the name")]
 #[starlark_value(type = "regexp")]
 impl<'v> StarlarkValue<'v> for Pattern {
     fn get_methods() -> Option<&'static Methods> {
@@ -70,7 +71,7 @@ fn replace(regex: &::regex::Regex, template: &str, text: &str, count: i32) -> St
     regex.replacen(text, usize::try_from(count).unwrap_or(0), template).into_owned()
 }
 
-fn this<'v>(value: Value<'v>) -> Result<&'v Pattern, Fault> {
+fn this(value: Value<'_>) -> Result<&Pattern, Fault> {
     value.downcast_ref::<Pattern>().ok_or_else(|| Fault(format!("re: a {} is no regexp", value.get_type())))
 }
 

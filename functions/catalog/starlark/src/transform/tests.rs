@@ -165,17 +165,12 @@ fn aliases_and_merge_keys_are_plain_values() {
             "base: {x: 9, y: 2}\nuse: {x: 1, y: 2}\nmerged:\n  y: 3 # three\n  x: 1\n"
         ]
     );
-    let bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned()
-        + &(0..8)
-            .map(|i| {
-                format!(
-                    "{}: &{} [{}]\n",
-                    (b'b' + i) as char,
-                    (b'b' + i) as char,
-                    vec![format!("*{}", (b'a' + i) as char); 10].join(", ")
-                )
-            })
-            .collect::<String>();
+    let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (name, before) in ('b'..='i').zip('a'..) {
+        let aliases = vec![format!("*{before}"); 10].join(", ");
+        bomb.extend([name, ':', ' ', '&', name, ' ', '[']);
+        bomb.extend([&aliases, "]\n"]);
+    }
     assert_eq!(run("pass", &[&bomb], None).unwrap_err(), "item 0: aliases stand for more than 500000 values");
     let cycle = "a: &a\n  b: *a\n";
     assert!(run("pass", &[cycle], None).unwrap_err().contains("aliases nest values more than 400 levels deep"));

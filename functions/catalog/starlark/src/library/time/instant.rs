@@ -107,7 +107,7 @@ pub(super) fn duration_text(nanoseconds: i64) -> String {
         let digits = unit.ilog10() as usize;
         let fraction = format!("{:0digits$}", value % unit);
         let fraction = fraction.trim_end_matches('0');
-        if value % unit != 0 {
+        if !value.is_multiple_of(unit) {
             out.push('.');
             out.push_str(fraction);
         }

@@ -142,9 +142,9 @@ fn write(instant: &Instant, civil: &Civil, element: Element<'_>, out: &mut Strin
             let _ = write!(out, "{:04}", civil.year);
         }
         Element::ShortYear => two(out, civil.year.rem_euclid(100), true),
-        Element::MonthName { short } => push_name(MONTHS[civil.month as usize - 1], short, out),
+        Element::MonthName { short } => push_name(name_at(&MONTHS, civil.month - 1), short, out),
         Element::Month { padded } => two(out, civil.month, padded),
-        Element::DayName { short } => push_name(DAYS[civil.weekday as usize % 7], short, out),
+        Element::DayName { short } => push_name(name_at(&DAYS, civil.weekday), short, out),
         Element::Day { spaced: true, .. } => {
             let _ = write!(out, "{:2}", civil.day);
         }
@@ -179,6 +179,11 @@ fn write(instant: &Instant, civil: &Civil, element: Element<'_>, out: &mut Strin
             }
         }
     }
+}
+
+/// The name with this number, which a calendar keeps in bounds.
+fn name_at(names: &[&'static str], number: i64) -> &'static str {
+    usize::try_from(number).ok().and_then(|number| names.get(number)).copied().unwrap_or("???")
 }
 
 fn push_name(name: &str, short: bool, out: &mut String) {

@@ -51,11 +51,11 @@ fn out_of_range() -> starlark::Error {
     starlark::Error::new_native(Fault("time: the result is out of range".to_owned()))
 }
 
-fn time_of<'v>(value: Value<'v>) -> Option<&'v Time> {
+fn time_of(value: Value<'_>) -> Option<&Time> {
     value.downcast_ref::<Time>()
 }
 
-fn duration_of<'v>(value: Value<'v>) -> Option<&'v Duration> {
+fn duration_of(value: Value<'_>) -> Option<&Duration> {
     value.downcast_ref::<Duration>()
 }
 
@@ -220,7 +220,6 @@ fn parse_span(text: &str) -> anyhow::Result<Duration> {
 }
 
 #[starlark_module]
-#[expect(clippy::too_many_arguments, reason = "the parts of a time")]
 pub(super) fn register(module: &mut GlobalsBuilder) {
     /// One nanosecond.
     const nanosecond: Duration = Duration(1);
