@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use portico_catalog::{Catalog, FunctionInfo};
-use portico_runtime::{Digest, Engine, EngineConfig, FunctionModule, ModuleCode};
+use portico_runtime::{Digest, Engine, EngineConfig, FunctionModule, FunctionSource, ModuleCode};
 
 use crate::Exit;
 use crate::args::FunctionsCommand;
