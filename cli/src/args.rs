@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use portico_runtime::image::ImagePrefix;
 
-use crate::units::{Bound, parse_bytes, parse_count, parse_duration};
+use crate::units::{Bound, parse_bytes, parse_count, parse_duration, parse_function, parse_pair, parse_prefix};
 
 /// Render kpt packages without containers
 ///
@@ -21,6 +22,22 @@ Exit codes:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) ignored: GlobalArgs,
+}
+
+/// kpt's global flags, which may stand before and behind a command: accepted, without effect. Nothing is truncated here,
+/// errors have no stack traces, and no cluster is asked.
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    #[arg(long, global = true, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) truncate_output: Option<String>,
+    #[arg(long, global = true, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) stack_trace: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    pub(crate) log_flush_frequency: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -95,15 +112,16 @@ pub(crate) struct RenderArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(crate) struct EvalArgs {
     /// A directory with resources, or `-` for standard input
     #[arg(default_value = ".", value_name = "DIR|-")]
     pub(crate) directory: PathBuf,
     /// The function to run, by image name
-    #[arg(long, short = 'i', required_unless_present = "exec", conflicts_with = "exec")]
+    #[arg(long, short = 'i', group = "what")]
     pub(crate) image: Option<String>,
     /// A program of this machine to run as the function, with its arguments
-    #[arg(long)]
+    #[arg(long, group = "what", value_name = "COMMAND")]
     pub(crate) exec: Option<String>,
     /// File with the functionConfig
     #[arg(long, value_name = "FILE", conflicts_with = "arguments")]
@@ -112,11 +130,14 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "VERSION")]
     pub(crate) tag: Option<String>,
     /// Data of a functionConfig of kind ConfigMap
-    #[arg(last = true, value_name = "KEY=VALUE")]
-    pub(crate) arguments: Vec<String>,
+    #[arg(last = true, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub(crate) arguments: Vec<(String, String)>,
     /// Environment variable for the function: KEY=VALUE, or KEY to pass this process's value
     #[arg(long, short = 'e', value_name = "KEY[=VALUE]")]
     pub(crate) env: Vec<String>,
+    // A function has no file system; refused with the reason.
+    #[arg(long, hide = true)]
+    pub(crate) mount: Vec<String>,
     /// Add the function to the Kptfile's pipeline
     #[arg(long, short = 's')]
     pub(crate) save: bool,
@@ -158,11 +179,11 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "NAMESPACE", help_heading = "Selection")]
     pub(crate) match_namespace: Option<String>,
     /// Only resources with this label
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Selection")]
-    pub(crate) match_labels: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, help_heading = "Selection")]
+    pub(crate) match_labels: Vec<(String, String)>,
     /// Only resources with this annotation
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Selection")]
-    pub(crate) match_annotations: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, help_heading = "Selection")]
+    pub(crate) match_annotations: Vec<(String, String)>,
     /// No resources with this apiVersion
     #[arg(long, value_name = "VERSION", help_heading = "Selection")]
     pub(crate) exclude_api_version: Option<String>,
@@ -176,11 +197,11 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "NAMESPACE", help_heading = "Selection")]
     pub(crate) exclude_namespace: Option<String>,
     /// No resources with this label
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Selection")]
-    pub(crate) exclude_labels: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, help_heading = "Selection")]
+    pub(crate) exclude_labels: Vec<(String, String)>,
     /// No resources with this annotation
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Selection")]
-    pub(crate) exclude_annotations: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, help_heading = "Selection")]
+    pub(crate) exclude_annotations: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
@@ -244,11 +265,11 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 pub(crate) struct FunctionArgs {
     /// Registry and path in front of images without a `/`
-    #[arg(long, env = "KPT_IMAGE_PREFIX", value_name = "PREFIX", help_heading = "Functions")]
-    pub(crate) image_prefix: Option<String>,
+    #[arg(long, env = "KPT_IMAGE_PREFIX", value_name = "PREFIX", value_parser = parse_prefix, help_heading = "Functions")]
+    pub(crate) image_prefix: Option<ImagePrefix>,
     /// Take an image's module from a file
-    #[arg(long = "function", value_name = "IMAGE=FILE.wasm", help_heading = "Functions")]
-    pub(crate) function: Vec<String>,
+    #[arg(long = "function", value_name = "IMAGE=FILE.wasm", value_parser = parse_function, help_heading = "Functions")]
+    pub(crate) function: Vec<(String, PathBuf)>,
     /// Take modules from a directory: NAME.wasm for any image whose last part is NAME
     #[arg(long, value_name = "DIR", help_heading = "Functions")]
     pub(crate) function_dir: Vec<PathBuf>,
@@ -284,9 +305,6 @@ pub(crate) struct MessageArgs {
     /// Print fuel, memory and time of each step
     #[arg(long, short = 'v', action = clap::ArgAction::Count, help_heading = "Messages")]
     pub(crate) verbose: u8,
-    // kpt's; nothing is truncated here.
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(crate) truncate_output: Option<String>,
 }
 
 /// Flags of kpt that speak of containers: accepted, checked, without effect.

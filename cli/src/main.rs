@@ -25,7 +25,8 @@ pub(crate) enum Exit {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let arguments = units::without_log_levels(std::env::args_os());
+    let result = match Cli::parse_from(arguments).command {
         Command::Render(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Render(arguments) }) => {
             commands::render::run(&arguments)
         }

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Context;
 
 use crate::args::{Color, MessageArgs, Progress};
 
@@ -98,14 +99,19 @@ impl Printer {
     }
 }
 
-/// Text of a guest or a file, safe for a terminal: control characters but line breaks and tabs are shown as escapes.
+/// Characters that a terminal acts on or that turn the direction of text around.
+fn acts(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+/// Text of a guest or a file, safe for a terminal: characters that act on it are shown as escapes.
 pub(crate) fn visible(text: &str) -> String {
-    if !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+    if !text.chars().any(acts) {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && !matches!(c, '\n' | '\t') {
+        if acts(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -115,11 +121,11 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 /// Writes data to standard output. A reader that went away is no error: the exit code speaks of the render.
-pub(crate) fn write_stdout(data: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_stdout(data: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(data).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+        other => other.context("cannot write to standard output"),
     }
 }
 
@@ -140,6 +146,7 @@ mod tests {
     #[test]
     fn control_characters_of_a_guest_cannot_reach_the_terminal() {
         assert_eq!(visible("a\u{1b}[31mb\r\n\tc\u{7}"), "a\\u{1b}[31mb\\u{d}\n\tc\\u{7}");
+        assert_eq!(visible("a\u{202e}b\u{9b}"), "a\\u{202e}b\\u{9b}");
         assert_eq!(visible("grün ✓"), "grün ✓");
     }
 }

@@ -30,8 +30,12 @@ impl Lines<'_> {
                     Some(n) if step.selective => format!(" on {n} resource(s)"),
                     _ => String::new(),
                 };
-                printer
-                    .tagged("RUNNING", &format!("\"{}\"{count} on package \"{}\"", step.function(), step.package_name));
+                let package = match step.package_name.as_str() {
+                    // One function on a stream or a plain directory.
+                    "" => String::new(),
+                    name => format!(" on package \"{name}\""),
+                };
+                printer.tagged("RUNNING", &format!("\"{}\"{count}{package}", step.function()));
             }
             Event::StepPassed(step) => {
                 printer.tagged("PASS", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use portico_catalog::Catalog;
-use portico_runtime::image::ImagePrefix;
 use portico_runtime::{
     CallOptions, CancelToken, Engine, EngineConfig, FunctionDir, FunctionFiles, FunctionSource, Limits, Renderer,
     Sources, WriteStyle,
@@ -27,11 +26,8 @@ pub(crate) fn renderer(arguments: &FunctionArgs) -> Result<Renderer> {
 pub(crate) fn sources(arguments: &FunctionArgs) -> Result<Sources> {
     let mut sources: Vec<Arc<dyn FunctionSource>> = Vec::new();
     let mut files = FunctionFiles::default();
-    for pair in &arguments.function {
-        let Some((image, file)) = pair.split_once('=') else {
-            bail!("`--function {pair}`: write IMAGE=FILE.wasm");
-        };
-        files.add(image, file).with_context(|| format!("`--function {pair}`"))?;
+    for (image, file) in &arguments.function {
+        files.add(image, file)?;
     }
     sources.push(Arc::new(files));
     for directory in &arguments.function_dir {
@@ -43,12 +39,9 @@ pub(crate) fn sources(arguments: &FunctionArgs) -> Result<Sources> {
 }
 
 /// How functions are called.
-pub(crate) fn calls(functions: &FunctionArgs, limits: &LimitArgs, allow_exec: bool) -> Result<CallOptions> {
-    let image_prefix = match &functions.image_prefix {
-        Some(prefix) => ImagePrefix::new(prefix).with_context(|| format!("`--image-prefix {prefix}`"))?,
-        None => ImagePrefix::default(),
-    };
-    Ok(CallOptions { limits: limits_of(limits), image_prefix, allow_exec, env: Vec::new() })
+pub(crate) fn calls(functions: &FunctionArgs, limits: &LimitArgs, allow_exec: bool) -> CallOptions {
+    let image_prefix = functions.image_prefix.clone().unwrap_or_default();
+    CallOptions { limits: limits_of(limits), image_prefix, allow_exec, env: Vec::new() }
 }
 
 fn limits_of(arguments: &LimitArgs) -> Limits {

@@ -1,6 +1,10 @@
-//! Durations, byte sizes and counts on the command line.
+//! Values on the command line: durations, byte sizes, counts, pairs.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use portico_runtime::image::{ImagePrefix, ImageRef};
 
 /// A limit that is set to a value or switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +37,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<Bound<u64>, String> {
     }
     text.parse::<bytesize::ByteSize>()
         .map(|size| Bound::At(size.as_u64()))
-        .map_err(|error| format!("{error}; write `64MiB`, `1GiB` or `unlimited`"))
+        .map_err(|_| "write `64MiB`, `1GiB` or `unlimited`".to_owned())
 }
 
 /// `2000000000`, `500M`, `2G`.
@@ -51,6 +55,46 @@ pub(crate) fn parse_count(text: &str) -> Result<Bound<u64>, String> {
     value.map(Bound::At).ok_or_else(|| "write a whole number, with K, M or G behind it, or `unlimited`".to_owned())
 }
 
+/// `KEY=VALUE`; the value may hold further `=`.
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE".to_owned()),
+    }
+}
+
+/// `IMAGE=FILE.wasm`.
+pub(crate) fn parse_function(text: &str) -> Result<(String, PathBuf), String> {
+    let (image, file) = parse_pair(text).map_err(|_| "write IMAGE=FILE.wasm".to_owned())?;
+    ImageRef::parse(&image).map_err(|error| error.to_string())?;
+    Ok((image, file.into()))
+}
+
+/// `registry.example.com/functions`; empty for none.
+pub(crate) fn parse_prefix(text: &str) -> Result<ImagePrefix, String> {
+    ImagePrefix::new(text).map_err(|error| error.to_string())
+}
+
+/// kpt's log level, which has a value (`-v3`, `-v=3`, `--v=3`), as our `-v`, which has none.
+pub(crate) fn without_log_levels(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut behind_dashes = false;
+    let level = |text: &str| {
+        let value = text.strip_prefix("--v=").or_else(|| text.strip_prefix("-v"))?;
+        let value = value.strip_prefix('=').unwrap_or(value);
+        (!value.is_empty() && value.bytes().all(|b| b.is_ascii_digit())).then_some(value != "0")
+    };
+    let mut kept = Vec::new();
+    for argument in arguments {
+        behind_dashes |= argument == "--";
+        match argument.to_str().and_then(level) {
+            Some(true) if !behind_dashes => kept.push("-v".into()),
+            Some(false) if !behind_dashes => {}
+            _ => kept.push(argument),
+        }
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +106,25 @@ mod tests {
         assert_eq!(parse_duration("1m30s"), Ok(Bound::At(Duration::from_secs(90))));
         assert_eq!(parse_duration("0"), Ok(Bound::Unlimited));
         assert!(parse_duration("soon").is_err());
+    }
+
+    #[test]
+    fn a_log_level_in_the_spelling_of_kpt_becomes_a_plain_flag() {
+        let kept = |words: &[&str]| {
+            let kept = without_log_levels(words.iter().map(OsString::from));
+            kept.into_iter().map(|w| w.into_string().expect("words are UTF-8")).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&["render", "-v=3", "--v=0", "-v7"]), ["render", "-v", "-v"]);
+        assert_eq!(kept(&["render", "-v", "-vv", "--verbose", "--version"]), ["render", "-v", "-vv", "--verbose", "--version"]);
+        assert_eq!(kept(&["eval", "--", "-v=3"]), ["eval", "--", "-v=3"]);
+    }
+
+    #[test]
+    fn pairs_split_at_the_first_sign_and_need_a_key() {
+        assert_eq!(parse_pair("a=b=c"), Ok(("a".into(), "b=c".into())));
+        assert_eq!(parse_pair("a="), Ok(("a".into(), String::new())));
+        assert!(parse_pair("a").is_err());
+        assert!(parse_pair("=a").is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How functions are found and run in earnest: images in the sandbox, commands as child processes, builtins here.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::builtin;
 use crate::cancel::CancelToken;
@@ -10,9 +10,10 @@ use crate::error::{Deadline, RunFailure as SandboxFailure};
 use crate::exec::{self, ExecError, ExecLimits};
 use crate::function::{FunctionError, FunctionSource, Sources, full_image};
 use crate::limits::Limits;
-use crate::module::Module;
+use crate::module::{Module, ModuleCode};
 use crate::pipeline::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
 use crate::renderer::CallOptions;
+use crate::report::Exceeded;
 use crate::sandbox::{Invocation, Sandbox};
 
 /// What kpt says of commands that were not allowed.
@@ -64,8 +65,11 @@ impl<'a> Caller<'a> {
             return Ok(*handle);
         }
         let found = self.sources.resolve(image).map_err(|error| with_causes(&error))?;
-        let function = found.ok_or_else(|| FunctionError::Unknown { image: image.to_owned() }.to_string())?;
-        let module = self.engine.load(&function).map_err(|error| with_causes(&error))?;
+        let function = found.ok_or_else(|| FunctionError::unknown(image, &self.sources.names()).to_string())?;
+        let module = self.engine.load(&function).map_err(|error| match &function.code {
+            ModuleCode::File(path) => format!("cannot use `{}`: {}", path.display(), with_causes(&error)),
+            _ => with_causes(&error),
+        })?;
         let handle = self.add(Callable::Module { module, name: function.name });
         self.known.insert(image.to_owned(), handle);
         Ok(handle)
@@ -93,14 +97,12 @@ impl<'a> Caller<'a> {
             }),
             Err(ExecError::Cancelled) => Err(RunFailure::Cancelled),
             Err(error) => {
-                let message = match error {
-                    ExecError::Deadline => {
-                        let limit = if elapsed >= limits.step_time { limits.step_time } else { limits.render_time };
-                        format!("time limit {limit:?} exceeded")
-                    }
-                    error => with_causes(&error),
+                let (message, exceeded) = match error {
+                    ExecError::Deadline if elapsed >= limits.step_time => step_time_words(limits.step_time),
+                    ExecError::Deadline => render_time_words(limits.render_time),
+                    error => (with_causes(&error), None),
                 };
-                let so_far = FunctionOutput { exit_code: 1, elapsed, ..FunctionOutput::default() };
+                let so_far = FunctionOutput { exit_code: 1, elapsed, exceeded, ..FunctionOutput::default() };
                 Err(RunFailure::Ended { message, so_far })
             }
         }
@@ -151,18 +153,18 @@ impl FunctionRunner for Caller<'_> {
                 fuel: output.fuel_used,
                 peak_memory: output.peak_memory,
                 elapsed: output.elapsed,
+                exceeded: None,
             }),
             Err(error) => {
-                let message = match &error.failure {
+                let (message, exceeded) = match &error.failure {
                     SandboxFailure::Cancelled => return Err(RunFailure::Cancelled),
-                    SandboxFailure::Deadline { which: Deadline::Step, limit } => {
-                        format!("time limit {limit:?} exceeded")
+                    SandboxFailure::Deadline { which: Deadline::Step, limit } => step_time_words(*limit),
+                    SandboxFailure::Deadline { which: Deadline::Render, limit } => render_time_words(*limit),
+                    SandboxFailure::Memory { limit } => {
+                        (format!("memory limit {} exceeded", mebibytes(*limit)), Some(Exceeded::Memory))
                     }
-                    SandboxFailure::Deadline { which: Deadline::Render, limit } => {
-                        format!("time limit {limit:?} exceeded (the limit of the whole render)")
-                    }
-                    SandboxFailure::Memory { limit } => format!("memory limit {} exceeded", mebibytes(*limit)),
-                    failure => failure.to_string(),
+                    failure @ SandboxFailure::OutOfFuel { .. } => (failure.to_string(), Some(Exceeded::Fuel)),
+                    failure => (failure.to_string(), None),
                 };
                 let so_far = FunctionOutput {
                     exit_code: 1,
@@ -172,6 +174,7 @@ impl FunctionRunner for Caller<'_> {
                     fuel: error.fuel_used,
                     peak_memory: error.peak_memory,
                     elapsed: error.elapsed,
+                    exceeded,
                 };
                 Err(RunFailure::Ended { message, so_far })
             }
@@ -181,6 +184,14 @@ impl FunctionRunner for Caller<'_> {
     fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
+}
+
+fn step_time_words(limit: Duration) -> (String, Option<Exceeded>) {
+    (format!("time limit {limit:?} exceeded"), Some(Exceeded::StepTime))
+}
+
+fn render_time_words(limit: Duration) -> (String, Option<Exceeded>) {
+    (format!("time limit {limit:?} exceeded (the limit of the whole render)"), Some(Exceeded::RenderTime))
 }
 
 fn mebibytes(bytes: u64) -> String {

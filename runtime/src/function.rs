@@ -19,6 +19,11 @@ pub trait FunctionSource: Send + Sync {
         Vec::new()
     }
 
+    /// Last names of the functions it has, as far as it can list them: for telling what a misspelt name may have meant.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What a user of this image should know, told once a render: that a function behaves otherwise than the release
     /// whose tag was asked for.
     fn notice(&self, image: &str) -> Option<String> {
@@ -33,11 +38,14 @@ pub trait FunctionSource: Send + Sync {
 pub enum FunctionError {
     /// No source knows the image.
     #[error(
-        "no function is known by the name `{image}`; give its module with `--function {image}=FILE.wasm` or put it into a directory given with `--function-dir`"
+        "no function is known by the name `{image}`{}; give its module with `--function {image}=FILE.wasm` or put it into a directory given with `--function-dir`",
+        perhaps(.similar.as_deref())
     )]
     Unknown {
         /// The full name.
         image: String,
+        /// The name of a function that there is, if one is nearly spelt so.
+        similar: Option<String>,
     },
     /// The name is no image reference.
     #[error(transparent)]
@@ -79,6 +87,22 @@ pub enum FunctionError {
         /// Why.
         reason: String,
     },
+}
+
+impl FunctionError {
+    /// No source knows the image; `names` are the functions that there are.
+    pub(crate) fn unknown(image: &str, names: &[String]) -> FunctionError {
+        // A name may be long: comparing costs the product of the lengths.
+        let name = ImageRef::parse(image).map(|image| last_name(&image.name).to_owned()).unwrap_or_default();
+        let bound = if name.len() > 100 { 0 } else { name.len().div_ceil(4).min(3) };
+        let near = |known: &&String| strsim::damerau_levenshtein(&name, known) <= bound;
+        let similar = if bound == 0 { None } else { names.iter().find(near).cloned() };
+        FunctionError::Unknown { image: image.to_owned(), similar }
+    }
+}
+
+fn perhaps(similar: Option<&str>) -> String {
+    similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
 
 fn known(tags: &[String]) -> String {
@@ -167,6 +191,13 @@ impl FunctionSource for Sources {
         tags
     }
 
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.0.iter().flat_map(|source| source.names()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     fn notice(&self, image: &str) -> Option<String> {
         let gives = |source: &&Arc<dyn FunctionSource>| source.resolve(image).is_ok_and(|module| module.is_some());
         self.0.iter().find(gives)?.notice(image)
@@ -216,6 +247,10 @@ impl FunctionSource for FunctionFiles {
         let Ok(wanted) = ImageRef::parse(image) else { return Vec::new() };
         self.find(&wanted).filter_map(|(entry, _)| entry.tag.clone()).collect()
     }
+
+    fn names(&self) -> Vec<String> {
+        self.entries.iter().map(|(entry, _)| last_name(&entry.name).to_owned()).collect()
+    }
 }
 
 /// A directory of modules, as `--function-dir DIR` gives it: `NAME.wasm` serves every tag of the images whose last
@@ -250,6 +285,12 @@ impl FunctionSource for FunctionDir {
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         names.filter_map(|name| Some(name.strip_prefix(&start)?.strip_suffix(".wasm")?.to_owned())).collect()
     }
+
+    fn names(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| Some(name.strip_suffix(".wasm")?.split('@').next()?.to_owned())).collect()
+    }
 }
 
 /// The module in a file; that it is there is checked now, so that the message names both.
@@ -278,6 +319,15 @@ mod tests {
         assert_eq!(full("no-op", "").unwrap().image, "ghcr.io/kptdev/krm-functions-catalog/no-op:latest");
         let pinned = format!("reg.io/f@sha256:{}", "0".repeat(64));
         assert_eq!(full(&pinned, "").unwrap().image, pinned);
+    }
+
+    #[test]
+    fn a_misspelt_function_gets_a_guess_and_a_strange_one_none() {
+        let names = ["set-labels".to_owned(), "starlark".to_owned()];
+        let told = |image: &str| FunctionError::unknown(image, &names).to_string();
+        assert!(told("reg.io/set-label:v1").contains("`reg.io/set-label:v1` (did you mean `set-labels`?); give"));
+        assert!(!told("reg.io/gatekeeper:v1").contains("did you mean"));
+        assert!(!told(&format!("reg.io/{}", "x".repeat(200))).contains("did you mean"));
     }
 
     #[test]

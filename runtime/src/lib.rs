@@ -42,6 +42,6 @@ pub use native::PrecompiledCode;
 pub use outcome::{Failure, FailureKind, Outcome, RenderError};
 pub use portico_krm::kptfile::StatusMode;
 pub use renderer::{CallOptions, RenderOptions, Renderer};
-pub use report::{Event, Observer, StepKind, StepReport, StepState};
+pub use report::{Event, Exceeded, Observer, StepKind, StepReport, StepState};
 pub use sandbox::{Invocation, RunOutput, Sandbox};
 pub use write_back::WriteStyle;

@@ -13,6 +13,20 @@ pub enum StepKind {
     Validator,
 }
 
+/// The limit that ended a step; whoever offers a way to change it can say which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Exceeded {
+    /// [`Limits::step_time`](crate::Limits::step_time).
+    StepTime,
+    /// [`Limits::render_time`](crate::Limits::render_time).
+    RenderTime,
+    /// [`Limits::fuel`](crate::Limits::fuel) with what the input's bytes add.
+    Fuel,
+    /// [`Limits::memory`](crate::Limits::memory).
+    Memory,
+}
+
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepState {
@@ -51,6 +65,8 @@ pub struct StepReport {
     pub execution_error: Option<String>,
     /// What kpt would say in the place of [`StepReport::execution_error`], where it has other words.
     pub kpt_error: Option<String>,
+    /// The limit that ended it, if one did.
+    pub exceeded: Option<Exceeded>,
     /// Standard error, as text.
     pub stderr: String,
     /// Bytes of standard error that were dropped beyond the bound.

@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use portico_krm::Selector;
 use portico_runtime::package::{PackageDir, PackageFiles, PackageLimits};
 use portico_runtime::{EvalConfig, EvalInput, EvalOptions, RenderError, StepKind};
 
 use crate::args::{EvalArgs, FunctionType, SelectionArgs, YamlStyle};
-use crate::commands::render::{Target, emit, finish, report};
+use crate::commands::render::{Target, emit, finish, interrupted, report};
 use crate::commands::{Sink, save};
 use crate::printer::Printer;
 use crate::progress::Lines;
@@ -24,6 +24,11 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         Target::InPlace if from_stdin => Target::ResourceList,
         target => target,
     };
+    ensure!(
+        arguments.mount.is_empty(),
+        "`--mount`: a function runs in a sandbox without a file system; give it what it needs in resources or in the \
+         functionConfig"
+    );
     ensure!(!(arguments.save && from_stdin), "`--save` needs a package directory, not standard input");
     let mut stream = Vec::new();
     let mut package: Option<(PackageDir, PackageFiles)> = None;
@@ -45,14 +50,14 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
     let renderer = setup::renderer(&arguments.functions)?;
     let mut outcome = match renderer.eval(input, &options, &cancel, &mut Lines(&printer)) {
         Ok(outcome) => outcome,
-        Err(RenderError::Cancelled) => return Ok(Exit::Interrupted),
+        Err(RenderError::Cancelled) => return Ok(interrupted(&printer)),
         Err(error) => {
             report(&printer, &error);
             return Ok(Exit::Failed);
         }
     };
     if setup::interrupted() {
-        return Ok(Exit::Interrupted);
+        return Ok(interrupted(&printer));
     }
     let mut changed = false;
     if outcome.failure.is_none() {
@@ -65,8 +70,8 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         }
         if arguments.save && !arguments.diff && !arguments.check {
             let function = save::SavedFunction::of(arguments)?;
-            let path = save::into_kptfile(&arguments.directory, &function)?;
-            printer.line(&format!("Added \"{}\" as {} in the Kptfile.", function.label(), path));
+            let list = save::into_kptfile(&arguments.directory, &function)?;
+            printer.line(&format!("Added \"{}\" as {} in the Kptfile.", function.label(), list.trim_end_matches('s')));
         }
     }
     finish(&printer, &outcome, false, arguments.output.results_dir.as_deref())?;
@@ -74,7 +79,7 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
 }
 
 fn options(arguments: &EvalArgs, in_place: bool) -> Result<EvalOptions> {
-    let mut call = setup::calls(&arguments.functions, &arguments.limits, true)?;
+    let mut call = setup::calls(&arguments.functions, &arguments.limits, true);
     for variable in &arguments.env {
         let pair = match variable.split_once('=') {
             Some((key, value)) => Some((key.to_owned(), value.to_owned())),
@@ -88,7 +93,7 @@ fn options(arguments: &EvalArgs, in_place: bool) -> Result<EvalOptions> {
     } else if arguments.arguments.is_empty() {
         EvalConfig::None
     } else {
-        EvalConfig::Arguments(pairs(&arguments.arguments, "argument of the function")?)
+        EvalConfig::Arguments(arguments.arguments.clone())
     };
     Ok(EvalOptions {
         call,
@@ -100,55 +105,45 @@ fn options(arguments: &EvalArgs, in_place: bool) -> Result<EvalOptions> {
             FunctionType::Mutator => StepKind::Mutator,
             FunctionType::Validator => StepKind::Validator,
         },
-        selectors: matching(&arguments.selection)?.into_iter().collect(),
-        exclude: excluding(&arguments.selection)?.into_iter().collect(),
+        selectors: matching(&arguments.selection).into_iter().collect(),
+        exclude: excluding(&arguments.selection).into_iter().collect(),
         style: setup::style(arguments.output.yaml_style),
         out_of_place: !in_place,
         ..EvalOptions::default()
     })
 }
 
-/// KEY=VALUE pairs, in order.
-pub(crate) fn pairs(texts: &[String], what: &str) -> Result<Vec<(String, String)>> {
-    let mut pairs = Vec::new();
-    for text in texts {
-        let Some((key, value)) = text.split_once('=') else { bail!("{what} `{text}`: write KEY=VALUE") };
-        pairs.push((key.to_owned(), value.to_owned()));
-    }
-    Ok(pairs)
-}
-
 /// The selector of the `--match-…` flags; `None` without any.
-pub(crate) fn matching(from: &SelectionArgs) -> Result<Option<Selector>> {
+pub(crate) fn matching(from: &SelectionArgs) -> Option<Selector> {
     selector(
         [&from.match_api_version, &from.match_kind, &from.match_name, &from.match_namespace],
-        &pairs(&from.match_labels, "`--match-labels`")?,
-        &pairs(&from.match_annotations, "`--match-annotations`")?,
+        &from.match_labels,
+        &from.match_annotations,
     )
 }
 
 /// The selector of the `--exclude-…` flags; `None` without any.
-pub(crate) fn excluding(from: &SelectionArgs) -> Result<Option<Selector>> {
+pub(crate) fn excluding(from: &SelectionArgs) -> Option<Selector> {
     selector(
         [&from.exclude_api_version, &from.exclude_kind, &from.exclude_name, &from.exclude_namespace],
-        &pairs(&from.exclude_labels, "`--exclude-labels`")?,
-        &pairs(&from.exclude_annotations, "`--exclude-annotations`")?,
+        &from.exclude_labels,
+        &from.exclude_annotations,
     )
 }
 
 type Pairs = [(String, String)];
 
-fn selector(fields: [&Option<String>; 4], labels: &Pairs, annotations: &Pairs) -> Result<Option<Selector>> {
+fn selector(fields: [&Option<String>; 4], labels: &Pairs, annotations: &Pairs) -> Option<Selector> {
     if fields.iter().all(|f| f.is_none()) && labels.is_empty() && annotations.is_empty() {
-        return Ok(None);
+        return None;
     }
     let [api_version, kind, name, namespace] = fields.map(|f| f.clone().unwrap_or_default());
-    Ok(Some(Selector {
+    Some(Selector {
         api_version,
         kind,
         name,
         namespace,
         labels: labels.iter().cloned().collect(),
         annotations: annotations.iter().cloned().collect(),
-    }))
+    })
 }

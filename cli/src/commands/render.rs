@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use portico_runtime::package::{PackageDir, PackageLimits, check_new_directory};
-use portico_runtime::{Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list};
+use portico_runtime::{Exceeded, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list};
 
 use crate::args::{RenderArgs, StatusArg, YamlStyle};
 use crate::commands::{Sink, write_results};
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     let in_place = matches!(target, Target::InPlace);
     let only_looks = arguments.diff || arguments.check;
     let options = RenderOptions {
-        call: setup::calls(&arguments.functions, &arguments.limits, arguments.allow_exec)?,
+        call: setup::calls(&arguments.functions, &arguments.limits, arguments.allow_exec),
         style: setup::style(arguments.output.yaml_style),
         status: match arguments.status {
             // The recorded status is no change that a diff or a check speaks of.
@@ -68,14 +68,14 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     let renderer = setup::renderer(&arguments.functions)?;
     let mut outcome = match renderer.render(&files, &options, &cancel, &mut Lines(&printer)) {
         Ok(outcome) => outcome,
-        Err(RenderError::Cancelled) => return Ok(Exit::Interrupted),
+        Err(RenderError::Cancelled) => return Ok(interrupted(&printer)),
         Err(error) => {
             report(&printer, &error);
             return Ok(Exit::Failed);
         }
     };
     if setup::interrupted() {
-        return Ok(Exit::Interrupted);
+        return Ok(interrupted(&printer));
     }
     let changed = if in_place {
         let sink = Sink { package: &package, files: &files, diff: arguments.diff, check: arguments.check };
@@ -88,6 +88,12 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     };
     finish(&printer, &outcome, in_place && !only_looks, arguments.output.results_dir.as_deref())?;
     Ok(if outcome.failure.is_some() || (arguments.check && changed) { Exit::Failed } else { Exit::Passed })
+}
+
+/// What an interrupted command says.
+pub(crate) fn interrupted(printer: &Printer) -> Exit {
+    printer.error("error: interrupted; nothing was written");
+    Exit::Interrupted
 }
 
 /// Puts resources onto standard output or into a fresh directory.
@@ -117,8 +123,22 @@ pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, resul
         } else {
             printer.error(&format!("error: {}", failure.message));
         }
+        if let Some(advice) = failure.step.and_then(|step| outcome.steps.get(step)?.exceeded).and_then(advice) {
+            printer.error(advice);
+        }
     }
     Ok(())
+}
+
+/// What to do about a limit.
+fn advice(exceeded: Exceeded) -> Option<&'static str> {
+    Some(match exceeded {
+        Exceeded::StepTime => "a function that needs longer gets more with `--fn-timeout`",
+        Exceeded::RenderTime => "a render that needs longer gets more with `--timeout`",
+        Exceeded::Fuel => "a function that needs more gets it with `--fuel`",
+        Exceeded::Memory => "a function that needs more gets it with `--max-memory`",
+        _ => return None,
+    })
 }
 
 /// A render that could not begin.

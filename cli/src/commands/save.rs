@@ -8,7 +8,7 @@ use portico_krm::{Selector, splice};
 use portico_runtime::package::{Change, PackageDir, PackageLimits};
 
 use crate::args::{EvalArgs, FunctionType};
-use crate::commands::eval::{excluding, matching, pairs};
+use crate::commands::eval::{excluding, matching};
 
 /// An entry of a pipeline.
 pub(crate) struct SavedFunction {
@@ -41,9 +41,9 @@ impl SavedFunction {
             exec: arguments.exec.clone(),
             tag: arguments.tag.clone(),
             config_path,
-            config_map: pairs(&arguments.arguments, "argument of the function")?,
-            selector: matching(&arguments.selection)?,
-            exclude: excluding(&arguments.selection)?,
+            config_map: arguments.arguments.clone(),
+            selector: matching(&arguments.selection),
+            exclude: excluding(&arguments.selection),
             list: match arguments.function_type {
                 FunctionType::Mutator => "mutators",
                 FunctionType::Validator => "validators",

@@ -90,6 +90,10 @@ impl FunctionSource for Catalog {
         tags.iter().map(|tag| (*tag).to_owned()).collect()
     }
 
+    fn names(&self) -> Vec<String> {
+        modules::functions().map(|(name, ..)| name.to_owned()).collect()
+    }
+
     fn notice(&self, image: &str) -> Option<String> {
         let parsed = ImageRef::parse(image).ok()?;
         let known = published(CatalogName::of(&parsed.name)?.function)?;

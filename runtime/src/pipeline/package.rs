@@ -122,6 +122,7 @@ impl Package {
             exit_code: 0,
             execution_error: None,
             kpt_error: None,
+            exceeded: None,
             stderr: String::new(),
             stderr_dropped: 0,
             results: Vec::new(),
@@ -340,10 +341,12 @@ impl Run<'_> {
             Err(RunFailure::Cancelled) => (chosen, Err(Interruption::Cancelled)),
             Err(RunFailure::Ended { message, so_far }) => {
                 note(report, &so_far);
-                let message = format!(
-                    "{message} in step {} ({}) of package \"{}\"",
-                    report.number, scope.function, report.package_name
-                );
+                let message = if report.package_name.is_empty() {
+                    format!("{message} in step {} ({})", report.number, scope.function)
+                } else {
+                    let (number, package) = (report.number, &report.package_name);
+                    format!("{message} in step {number} ({}) of package \"{package}\"", scope.function)
+                };
                 (chosen, refused(Refusal::Output { message, kpt: None }))
             }
         }
@@ -377,6 +380,10 @@ enum Interruption {
 
 /// `step 2 of package "app"`
 fn place_of(report: &StepReport) -> String {
+    if report.package_name.is_empty() {
+        // One function on a stream or a plain directory.
+        return format!("step {}", report.number);
+    }
     format!("step {} of package \"{}\"", report.number, report.package_name)
 }
 
@@ -392,6 +399,7 @@ fn note(report: &mut StepReport, output: &FunctionOutput) {
     report.elapsed = output.elapsed;
     report.fuel = output.fuel;
     report.peak_memory = output.peak_memory;
+    report.exceeded = output.exceeded;
 }
 
 /// What a failed function says for itself: its error results, else the first line of its stderr.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::report::Exceeded;
+
 /// A function that was found and may be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
@@ -38,6 +40,8 @@ pub(crate) struct FunctionOutput {
     pub(crate) fuel: u64,
     pub(crate) peak_memory: u64,
     pub(crate) elapsed: Duration,
+    /// The limit that ended it.
+    pub(crate) exceeded: Option<Exceeded>,
 }
 
 /// Why a function came to no end of its own.
