@@ -10,9 +10,12 @@ use portico_fn::{Output, Program, main_of};
 /// The functions by name. `Cargo.toml` lists the same names for the build.
 const FUNCTIONS: &[(&str, Program)] = &[
     ("apply-replacements", apply_replacements::program),
+    ("apply-setters", apply_setters::program),
     ("bar", bar::program),
+    ("create-setters", create_setters::program),
     ("drop-comments", drop_comments::program),
     ("foo", foo::program),
+    ("list-setters", list_setters::program),
     ("no-op", no_op::program),
     ("printenv", printenv::program),
     ("set-annotations", set_annotations::program),

@@ -22,7 +22,6 @@ mod math;
 #[expect(unsafe_code, reason = "the evaluator's derive implements its marker trait, which is unsafe")]
 mod re;
 mod refused;
-mod regex;
 #[cfg(test)]
 mod tests;
 #[expect(unsafe_code, reason = "the evaluator's derive implements its marker trait, which is unsafe")]

@@ -11,14 +11,14 @@ use starlark::values::{
 };
 use starlark::{starlark_module, starlark_simple_value};
 
-use super::{Fault, regex};
+use super::Fault;
 
 /// What `compile` gives.
 #[derive(Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
 pub(super) struct Pattern {
     source: String,
     #[allocative(skip)]
-    regex: ::regex::Regex,
+    regex: go_regex::Regex,
 }
 
 starlark_simple_value!(Pattern);
@@ -39,12 +39,12 @@ impl<'v> StarlarkValue<'v> for Pattern {
     }
 }
 
-fn compile(pattern: &str) -> Result<::regex::Regex, Fault> {
-    regex::compile(pattern).map_err(|error| Fault(format!("error parsing regexp: {error}")))
+fn compile(pattern: &str) -> Result<go_regex::Regex, Fault> {
+    go_regex::compile(pattern).map_err(|error| Fault(format!("error parsing regexp: {error}")))
 }
 
 /// Each match as a tuple: the whole, then the groups.
-fn matches<'v>(regex: &::regex::Regex, text: &str, heap: Heap<'v>) -> Value<'v> {
+fn matches<'v>(regex: &go_regex::Regex, text: &str, heap: Heap<'v>) -> Value<'v> {
     let found = regex.captures_iter(text).map(|captures| {
         let groups: Vec<Value<'v>> =
             captures.iter().map(|group| heap.alloc(group.map_or("", |g| g.as_str()))).collect();
@@ -53,12 +53,12 @@ fn matches<'v>(regex: &::regex::Regex, text: &str, heap: Heap<'v>) -> Value<'v> 
     heap.alloc(AllocList(found.collect::<Vec<_>>()))
 }
 
-fn find_all<'v>(regex: &::regex::Regex, text: &str, heap: Heap<'v>) -> Value<'v> {
+fn find_all<'v>(regex: &go_regex::Regex, text: &str, heap: Heap<'v>) -> Value<'v> {
     let found: Vec<Value<'v>> = regex.find_iter(text).map(|found| heap.alloc(found.as_str())).collect();
     heap.alloc(AllocTuple(found))
 }
 
-fn split<'v>(regex: &::regex::Regex, text: &str, maxsplit: i32, heap: Heap<'v>) -> Value<'v> {
+fn split<'v>(regex: &go_regex::Regex, text: &str, maxsplit: i32, heap: Heap<'v>) -> Value<'v> {
     let limit = usize::try_from(maxsplit).ok().filter(|n| *n > 0);
     let parts: Vec<Value<'v>> = match limit {
         None => regex.split(text).map(|part| heap.alloc(part)).collect(),
@@ -67,7 +67,7 @@ fn split<'v>(regex: &::regex::Regex, text: &str, maxsplit: i32, heap: Heap<'v>) 
     heap.alloc(AllocTuple(parts))
 }
 
-fn replace(regex: &::regex::Regex, template: &str, text: &str, count: i32) -> String {
+fn replace(regex: &go_regex::Regex, template: &str, text: &str, count: i32) -> String {
     regex.replacen(text, usize::try_from(count).unwrap_or(0), template).into_owned()
 }
 

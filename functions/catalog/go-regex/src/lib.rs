@@ -4,13 +4,15 @@
 //! - a `{` that begins no repetition, and in a class `[`, `&` and `~`, stand for themselves;
 //! - `\Q…\E` quotes.
 
-use regex::{Error, Regex, RegexBuilder};
+use regex::RegexBuilder;
+pub use regex::{Captures, Error, Regex};
 
 /// Memory of one compiled expression.
 const SIZE: usize = 4 << 20;
 
-/// Compiles an expression in Go's syntax.
-pub(super) fn compile(pattern: &str) -> Result<Regex, Error> {
+/// Compiles an expression in Go's syntax. Matching takes time linear in the text; an expression that needs too much
+/// memory or nests too deeply is an error.
+pub fn compile(pattern: &str) -> Result<Regex, Error> {
     RegexBuilder::new(&translate(pattern)).size_limit(SIZE).octal(true).nest_limit(200).build()
 }
 

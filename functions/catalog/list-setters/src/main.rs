@@ -1,0 +1,4 @@
+//! `list-setters` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(list_setters::program)
+}
