@@ -25,6 +25,9 @@ pub struct FieldSpec {
     pub create: bool,
 }
 
+/// Most keys of a path: with `create` a path makes as many levels of nesting.
+pub const MAX_PATH_KEYS: usize = 100;
+
 /// One key of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
@@ -54,6 +57,11 @@ impl FieldSpec {
         if self.selects(object) {
             let root = object.tree.root();
             let segments = self.segments();
+            if segments.len() > MAX_PATH_KEYS {
+                let path = segments[0].key.clone();
+                let found = "the start of a path of more than 100 keys";
+                return Err(FieldError { path, found, expected: "a shorter one" });
+            }
             Walk { tree: &mut object.tree, create: self.create, kind, path: Vec::new(), found: &mut found }
                 .step(root, &segments)?;
         }

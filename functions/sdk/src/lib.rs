@@ -13,7 +13,7 @@ mod runner;
 mod tests;
 
 pub use field::FieldError;
-pub use field_spec::FieldSpec;
+pub use field_spec::{FieldSpec, MAX_PATH_KEYS};
 pub use gvk::{GroupVersionKind, group, is_group_version_kind, is_gvk, namespaced_by_table, version};
 pub use identity::{DEFAULT_NAMESPACE, KubeObject, LOCAL_CONFIG, ResourceId, UNKNOWN_NAMESPACE, UPSTREAM_IDENTIFIER};
 pub use plain::{MAX_PLAIN_DEPTH, MAX_PLAIN_NODES, PlainError, plain_copy};

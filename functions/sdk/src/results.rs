@@ -64,6 +64,12 @@ impl Results {
         self.0.push(about(object, severity, message));
     }
 
+    /// Reports something about an object by its file alone, as the catalog's older functions do.
+    pub fn about_file(&mut self, object: &Resource, severity: Severity, message: impl Into<String>) {
+        let file = object.path().map(|path| File { path: path.to_owned(), index: 0 });
+        self.0.push(FunctionResult { file, ..FunctionResult::new(severity.as_str(), message) });
+    }
+
     /// Reports something about a field of an object, with the value it has and the one it should have where they are
     /// known.
     pub fn about_field(

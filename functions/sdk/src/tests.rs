@@ -159,6 +159,15 @@ fn field_specs_walk_lists_and_make_mappings() {
     assert_eq!(other.targets(&mut o, yaml::Kind::Mapping), Ok(Vec::new()));
 }
 
+#[test]
+fn a_field_spec_with_an_endless_path_is_refused() {
+    let mut o = object("apiVersion: apps/v1\nkind: D\n");
+    let deep = |keys: usize| FieldSpec::everywhere(&"a/".repeat(keys), true);
+    assert!(deep(MAX_PATH_KEYS).targets(&mut o, yaml::Kind::Mapping).is_ok());
+    let error = deep(MAX_PATH_KEYS + 1).targets(&mut o, yaml::Kind::Mapping).expect_err("too deep");
+    assert!(error.to_string().contains("more than 100 keys"), "{error}");
+}
+
 #[derive(Default)]
 struct Echo(BTreeMap<String, String>);
 

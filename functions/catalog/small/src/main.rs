@@ -13,14 +13,19 @@ const FUNCTIONS: &[(&str, Program)] = &[
     ("apply-setters", apply_setters::program),
     ("bar", bar::program),
     ("create-setters", create_setters::program),
+    ("delete-annotations", delete_annotations::program),
     ("drop-comments", drop_comments::program),
     ("foo", foo::program),
     ("list-setters", list_setters::program),
     ("no-op", no_op::program),
     ("printenv", printenv::program),
+    ("remove-local-config-resources", remove_local_config_resources::program),
     ("set-annotations", set_annotations::program),
+    ("set-enforcement-action", set_enforcement_action::program),
+    ("set-image", set_image::program),
     ("set-labels", set_labels::program),
     ("set-namespace", set_namespace::program),
+    ("upsert-resource", upsert_resource::program),
 ];
 
 fn main() -> ExitCode {
