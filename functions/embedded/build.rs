@@ -71,7 +71,7 @@ fn code(dir: &Path, name: &str) -> io::Result<String> {
     let (compiled, wasm) = (dir.join(format!("{name}.cwasm")), dir.join(format!("{name}.wasm")));
     let (file, is_compiled) = if compiled.is_file() { (compiled, true) } else { (wasm, false) };
     println!("cargo::rerun-if-changed={}", file.display());
-    Ok(format!("compiled: {is_compiled}, bytes: include_bytes!({:?})", fs::canonicalize(file)?))
+    Ok(format!("compiled: {is_compiled}, bytes: &Paged(*include_bytes!({:?})).0", fs::canonicalize(file)?))
 }
 
 fn unreadable(line: &str) -> io::Error {

@@ -234,6 +234,7 @@ pub(crate) fn base_config() -> Config {
         .wasm_multi_memory(false)
         .wasm_relaxed_simd(false)
         .wasm_tail_call(false);
+    crate::native::allow_in_place(&mut config);
     config
 }
 

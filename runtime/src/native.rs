@@ -5,10 +5,12 @@
 //! but not that it is harmless. So compiled code comes in through two doors only, each with a contract:
 //!
 //! - [`PrecompiledCode`]: bytes that [`precompile`](crate::precompile) made when the program was built
-//!   and that are part of the program itself;
+//!   and that are part of the program itself; where they allow it they are run where they lie, without a copy;
 //! - [`map`]: a file of the compile cache, which this program wrote into a directory that nobody else
 //!   may write, checked by [`CheckedFile`](crate::cache::CheckedFile) through the handle that is mapped.
 #![expect(unsafe_code, reason = "loading native code can't be checked by the compiler; contract above")]
+
+use std::ptr::NonNull;
 
 use crate::cache::CheckedFile;
 
@@ -16,6 +18,8 @@ use crate::cache::CheckedFile;
 #[derive(Clone, Copy)]
 pub struct PrecompiledCode {
     bytes: &'static [u8],
+    /// It may run where it lies.
+    in_place: bool,
 }
 
 impl PrecompiledCode {
@@ -27,7 +31,20 @@ impl PrecompiledCode {
     /// machine code; anything else is undefined behaviour. A result of another version or for another
     /// architecture is refused when it is loaded.
     pub const unsafe fn new(bytes: &'static [u8]) -> Self {
-        Self { bytes }
+        Self { bytes, in_place: false }
+    }
+
+    /// Takes the compiled code for good, to be run where it lies: loading it costs nothing for its size, and only the
+    /// pages that are used take memory. Where that is not possible (another alignment than that of a page, a system
+    /// that does not let a program's data become code, another architecture than x86-64), it is copied.
+    ///
+    /// # Safety
+    ///
+    /// As for [`new`](Self::new). Moreover the bytes must be a constant in the program's read-only data, as
+    /// `include_bytes!` makes it in a `static`: their pages, and those that they share with what lies around them, are
+    /// never written.
+    pub const unsafe fn in_program(bytes: &'static [u8]) -> Self {
+        Self { bytes, in_place: true }
     }
 
     /// The compiled bytes.
@@ -36,6 +53,14 @@ impl PrecompiledCode {
     }
 
     pub(crate) fn load(&self, engine: &wasmtime::Engine) -> wasmtime::Result<wasmtime::Module> {
+        if self.in_place && IN_PLACE && self.bytes.as_ptr().addr().is_multiple_of(rustix::param::page_size()) {
+            // SAFETY: by the contract of `in_program`, the bytes are what the compiler made, stay for ever and are
+            // never written.
+            match unsafe { wasmtime::Module::deserialize_raw(engine, NonNull::from(self.bytes)) } {
+                Ok(module) => return Ok(module),
+                Err(error) => tracing::debug!("embedded code can't run where it lies: {error:#}"),
+            }
+        }
         // SAFETY: by the contract of `new`, the bytes are what the compiler made.
         unsafe { wasmtime::Module::deserialize(engine, self.bytes) }
     }
@@ -53,6 +78,42 @@ pub(crate) fn map(engine: &wasmtime::Engine, file: CheckedFile) -> wasmtime::Res
     // a directory that only we may write, whose content has the length and checksum that were written
     // with it. Such files are never modified in place, so the mapping stays what was checked.
     unsafe { wasmtime::Module::deserialize_open_file(engine, file.into_file()) }
+}
+
+/// Whether code can run in the pages of the program's own data: they are made executable by [`Pages`], which does not
+/// know how other processors than x86-64 learn of new code.
+const IN_PLACE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
+
+/// Lets an engine run code in memory that it does not own; see [`PrecompiledCode::in_program`].
+pub(crate) fn allow_in_place(config: &mut wasmtime::Config) {
+    if IN_PLACE {
+        config.with_custom_code_memory(Some(std::sync::Arc::new(Pages)));
+    }
+}
+
+/// Makes pages executable, those of wasmtime's own mappings and those of the program's data.
+struct Pages;
+
+impl wasmtime::CustomCodeMemory for Pages {
+    fn required_alignment(&self) -> usize {
+        rustix::param::page_size()
+    }
+
+    fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
+        use rustix::mm::MprotectFlags;
+        let length = length.next_multiple_of(rustix::param::page_size());
+        // SAFETY: the range is the text of a compiled module: of a mapping that wasmtime made for it, or of constant
+        // data of this program, which by the contract of `in_program` shares its pages with nothing that is written.
+        // Both are readable before and after.
+        unsafe { rustix::mm::mprotect(start.cast_mut().cast(), length, MprotectFlags::READ | MprotectFlags::EXEC) }
+            .map_err(|error| wasmtime::Error::msg(format!("can't make memory executable: {error}")))
+    }
+
+    /// Nothing: wasmtime unmaps its own mappings right after this, and the program's data may be in use by another
+    /// engine.
+    fn unpublish_executable(&self, _: *const u8, _: usize) -> wasmtime::Result<()> {
+        Ok(())
+    }
 }
 
 /// Sets the oldest processor that compiled code may meet: x86-64-v2, or any aarch64.

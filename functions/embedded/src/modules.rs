@@ -21,6 +21,11 @@ pub(crate) struct Embedded {
     bytes: &'static [u8],
 }
 
+/// Begins with a page, so that compiled code can run where it lies. 64 KiB are the largest pages of the supported
+/// systems.
+#[repr(C, align(65536))]
+struct Paged<T>(T);
+
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
 impl Embedded {
@@ -32,8 +37,8 @@ impl Embedded {
     fn load(&self) -> ModuleCode {
         if self.compiled {
             // SAFETY: the build embeds a `.cwasm` file only as `cargo xtask functions` wrote it, unchanged, and that is
-            // a result of `precompile`.
-            ModuleCode::Precompiled(unsafe { PrecompiledCode::new(self.bytes) })
+            // a result of `precompile`. It is a constant of a `static` without interior mutability: read-only data.
+            ModuleCode::Precompiled(unsafe { PrecompiledCode::in_program(self.bytes) })
         } else {
             ModuleCode::Wasm(Arc::from(self.bytes))
         }

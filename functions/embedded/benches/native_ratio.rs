@@ -1,0 +1,232 @@
+//! What the sandbox costs: set-labels as an embedded module, metered, and the same code compiled for this machine.
+//!
+//! `cargo bench -p portico-catalog --bench native_ratio [-- MODULE.wasm]`
+//!
+//! Both get the same `ResourceList` of 1,000 Deployments (2 MB) and their answers must be equal. The native side is a
+//! child process that runs the function's own library from bytes to bytes; the sandboxed side runs here, with fuel and
+//! epochs on, its Store made and dropped each time. Rounds alternate; CPU time of the running thread, fastest and
+//! median. A module named on the command line takes the place of the embedded one, compiled for this very machine.
+#![expect(clippy::print_stdout, reason = "a benchmark reports on stdout")]
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+use portico_catalog::Catalog;
+use portico_runtime::{
+    CancelToken, Engine, EngineConfig, FunctionModule, FunctionSource, Invocation, Limits, ModuleCode, Sandbox,
+};
+
+const ROUNDS: usize = 21;
+/// First argument of the child process.
+const NATIVE: &str = "native";
+
+fn main() {
+    let argument = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    if argument.as_deref() == Some(NATIVE) {
+        native();
+        return;
+    }
+    let function = match argument {
+        Some(path) => FunctionModule { name: "set-labels".to_owned(), code: ModuleCode::File(path.into()) },
+        None => match Catalog.resolve("set-labels") {
+            Ok(Some(function)) => function,
+            _ => {
+                println!("the catalog is empty: run `cargo xtask functions` first");
+                return;
+            }
+        },
+    };
+    let engine = Engine::new(EngineConfig::default()).expect("an engine");
+    let module = engine.load(&function).expect("a module");
+    let input = input();
+    let mut child = Native::start(&input);
+    let (mut sandboxed, mut natively) = (Vec::new(), Vec::new());
+    let mut fuel = 0;
+    for round in 0..=ROUNDS {
+        let call = Invocation { name: function.name.clone(), stdin: input.clone(), ..Invocation::default() };
+        let started = cpu_time();
+        let mut sandbox = Sandbox::new(&engine, Limits::default(), CancelToken::new());
+        let output = sandbox.run(&module, call).expect("a run");
+        drop(sandbox);
+        let time = cpu_time().saturating_sub(started);
+        let (native_time, length, sum) = child.round();
+        assert_eq!((output.stdout.len() as u64, checksum(&output.stdout)), (length, sum), "the answers differ");
+        fuel = output.fuel_used;
+        // the first round warms up
+        if round > 0 {
+            sandboxed.push(time);
+            natively.push(native_time);
+        }
+    }
+    child.stop();
+    println!("set-labels on {} bytes, CPU time         fastest     median", input.len());
+    let ours = report("  embedded module, metered", &mut sandboxed);
+    let native = report("  native", &mut natively);
+    let ratio = |n: usize| ours[n].as_secs_f64() / native[n].as_secs_f64();
+    println!("  ratio                            {:>13.2} {:>10.2}", ratio(0), ratio(1));
+    println!("  fuel: {fuel}, {:.0} a byte", fuel as f64 / input.len() as f64);
+}
+
+fn report(what: &str, times: &mut [Duration]) -> [Duration; 2] {
+    times.sort_unstable();
+    let [fastest, median] = [times[0], times[times.len() / 2]];
+    println!("{what:<35} {fastest:>12.1?} {median:>10.1?}");
+    [fastest, median]
+}
+
+/// The child process that runs the function natively, a round for each line it is sent.
+struct Native {
+    child: std::process::Child,
+    answers: BufReader<std::process::ChildStdout>,
+}
+
+impl Native {
+    fn start(input: &[u8]) -> Native {
+        let program = std::env::current_exe().expect("this program");
+        let mut child = Command::new(program)
+            .arg(NATIVE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a child process");
+        let stdin = child.stdin.as_mut().expect("a pipe");
+        stdin.write_all(&(input.len() as u64).to_le_bytes()).expect("written");
+        stdin.write_all(input).expect("written");
+        let answers = BufReader::new(child.stdout.take().expect("a pipe"));
+        Native { child, answers }
+    }
+
+    /// CPU time, length and checksum of one run.
+    fn round(&mut self) -> (Duration, u64, u64) {
+        self.child.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("written");
+        let mut line = String::new();
+        self.answers.read_line(&mut line).expect("an answer");
+        let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
+        let mut next = || numbers.next().expect("three numbers");
+        (Duration::from_nanos(next()), next(), next())
+    }
+
+    fn stop(mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().expect("ended");
+    }
+}
+
+fn native() {
+    let mut stdin = std::io::stdin().lock();
+    let mut length = [0; 8];
+    stdin.read_exact(&mut length).expect("a length");
+    let mut input = vec![0; usize::try_from(u64::from_le_bytes(length)).expect("a length")];
+    stdin.read_exact(&mut input).expect("an input");
+    let mut line = String::new();
+    while stdin.read_line(&mut line).expect("a line") > 0 {
+        let copy = input.clone();
+        let started = cpu_time();
+        let output = set_labels::program(copy);
+        let time = cpu_time().saturating_sub(started);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        println!("{} {} {}", time.as_nanos(), output.stdout.len(), checksum(&output.stdout));
+        line.clear();
+    }
+}
+
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a clock").into()
+}
+
+/// FNV-1a: enough to tell two answers apart.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// What set-labels gets in the second step of a render.
+fn input() -> Vec<u8> {
+    let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n".to_owned();
+    for number in 0..1_000 {
+        write!(text, "{}", deployment(number)).expect("written");
+    }
+    text.push_str(
+        "functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: function-input
+  data:
+    tier: bench
+",
+    );
+    text.into_bytes()
+}
+
+fn deployment(number: usize) -> String {
+    let (file, index, id) = (number / 10, number % 10, number + 1);
+    format!(
+        "- apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: service-{number} # kpt-set: ${{name}}-{number}
+    labels:
+      app.kubernetes.io/name: service-{number}
+      app.kubernetes.io/component: backend
+    annotations:
+      description: \"one of many services\"
+      config.kubernetes.io/index: '{index}'
+      config.kubernetes.io/path: 'deployments-{file:05}.yaml'
+      internal.config.kubernetes.io/index: '{index}'
+      internal.config.kubernetes.io/package-path: '/packages/bench'
+      internal.config.kubernetes.io/path: 'deployments-{file:05}.yaml'
+      internal.config.kubernetes.io/seqindent: 'wide'
+      internal.config.kubernetes.io/annotations-migration-resource-id: '{number}'
+      internal.config.kubernetes.io/id: '{id}'
+      config.k8s.io/id: '{id}'
+  spec:
+    replicas: 2 # how many
+    revisionHistoryLimit: 3
+    selector:
+      matchLabels:
+        app.kubernetes.io/name: service-{number}
+    template:
+      metadata:
+        labels:
+          app.kubernetes.io/name: service-{number}
+      spec:
+        serviceAccountName: service-{number}
+        securityContext:
+          runAsNonRoot: true
+          seccompProfile:
+            type: RuntimeDefault
+        containers:
+        - name: main
+          image: registry.example.com/team/service:{number}.0.1
+          args:
+          - --listen=:8080
+          - --log-level=info
+          ports:
+          - name: http
+            containerPort: 8080
+          env:
+          - name: POD_NAME
+            valueFrom:
+              fieldRef:
+                fieldPath: metadata.name
+          - name: DATABASE_URL
+            value: postgres://database:5432/service-{number}
+          # The limits come from last month's load test.
+          resources:
+            requests:
+              cpu: 100m
+              memory: 128Mi
+            limits:
+              cpu: 500m
+              memory: 256Mi
+          readinessProbe:
+            httpGet:
+              path: /readyz
+              port: http
+            periodSeconds: 5
+"
+    )
+}
