@@ -265,6 +265,24 @@ fn code_compiled_ahead_runs_on_a_pooled_engine() {
     Sandbox::new(&engine, Limits::default(), CancelToken::new()).run(&module, stdin("x")).unwrap();
 }
 
+#[test]
+fn bytes_in_the_programs_own_data_that_are_no_module_are_refused() {
+    #[repr(C, align(65536))]
+    struct Paged<T>(T);
+    static TEXT: Paged<[u8; 64]> = Paged([7; 64]);
+    // A module cannot be compiled into this very program: bytes that are none must be refused in place as they are when
+    // they are copied, and leave the data around them readable.
+    #[expect(unsafe_code, reason = "embedding compiled code is unsafe by contract")]
+    // SAFETY: the bytes are refused before anything of them is run.
+    let code = unsafe { PrecompiledCode::in_program(&TEXT.0) };
+    for _ in 0..2 {
+        let engine = engine();
+        let function = FunctionModule { name: "guest".into(), code: ModuleCode::Precompiled(code) };
+        assert!(matches!(engine.load(&function), Err(ModuleError::Embedded(_))));
+    }
+    assert_eq!(TEXT.0, [7; 64]);
+}
+
 /// What `include_bytes!` does in a program.
 #[expect(unsafe_code, reason = "embedding compiled code is unsafe by contract")]
 fn embedded(compiled: Vec<u8>) -> PrecompiledCode {
