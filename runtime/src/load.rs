@@ -87,6 +87,11 @@ pub(crate) fn load(files: &PackageFiles, limits: &ParseLimits) -> Result<Loaded,
             paths.push(path.clone());
             match SourceFile::parse(&file.bytes, limits) {
                 Ok(parsed) => {
+                    let complex: Vec<ParseError> = parsed.documents().iter().filter_map(|d| complex_key(&d.tree)).collect();
+                    if !complex.is_empty() {
+                        malformed(files, node, at, path, &file.bytes, &complex, &mut problems);
+                        continue;
+                    }
                     if add_resources(&mut packages[at], node, path, number, parsed) {
                         own_paths.insert(node.relative(path).unwrap_or(path).to_owned());
                     }
@@ -286,6 +291,21 @@ fn add_resources(package: &mut Package, node: &PackageNode, path: &str, number: 
         package.own.push(Item { resource, source: Some(source) });
     }
     package.own.len() > before
+}
+
+/// A mapping key that is itself a mapping or a sequence: YAML allows it, no resource has one, kpt refuses it.
+fn complex_key(tree: &Tree) -> Option<ParseError> {
+    let mut stack = vec![tree.root()];
+    while let Some(id) = stack.pop() {
+        for (key, _) in tree.entries(id) {
+            if tree.is_mapping(key) || tree.is_sequence(key) {
+                let position = tree.position(key)?;
+                return Some(ParseError::new("a mapping key must be a scalar, not a mapping or a sequence", position));
+            }
+        }
+        stack.extend(tree.children(id).filter(|child| !tree.is_scalar(*child)));
+    }
+    None
 }
 
 /// A document that is no mapping becomes the value of [`BARE_SEQUENCE`]; the KRM check refuses it if a function is to

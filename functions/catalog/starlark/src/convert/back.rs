@@ -61,7 +61,7 @@ pub(crate) fn build<'v>(tree: &mut Tree, value: Value<'v>, heap: Heap<'v>, depth
     }
     if is_map(value) {
         let mapping = tree.mapping(Style::Block);
-        for (key, value) in fields(value, heap) {
+        for (key, value) in sorted(fields(value, heap)) {
             let (key, value) = entry(tree, key, value, heap, below)?;
             tree.push_entry(mapping, key, value);
         }
@@ -146,6 +146,13 @@ fn fields<'v>(value: Value<'v>, heap: Heap<'v>) -> Vec<(Value<'v>, Value<'v>)> {
     fields.iter().map(|(name, value)| (heap.alloc(name.as_str()), value)).collect()
 }
 
+/// New keys come in the order of their text, as the upstream function writes them; those that were there keep their
+/// places.
+fn sorted<'v>(mut fields: Vec<(Value<'v>, Value<'v>)>) -> Vec<(Value<'v>, Value<'v>)> {
+    fields.sort_by_cached_key(|(key, _)| scalar_text(*key).map(|(text, _)| text));
+    fields
+}
+
 /// Gives a scalar a new value: comments stay, and quotes where the new value is a string too.
 fn set_scalar(tree: &mut Tree, id: NodeId, value: Value<'_>) {
     let Some((text, is_string)) = scalar_text(value) else { return };
@@ -226,7 +233,7 @@ fn update_mapping<'v>(tree: &mut Tree, id: NodeId, value: Value<'v>, heap: Heap<
         for pair in children.chunks_exact(2) {
             met.insert(key_of(tree, pair[0], heap));
         }
-        for (key, value) in fields {
+        for (key, value) in sorted(fields) {
             let text = scalar_text(key).map(|(text, is_string)| (is_string, text));
             if text.is_some_and(|text| met.contains(&text)) {
                 continue;
