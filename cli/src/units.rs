@@ -115,7 +115,10 @@ mod tests {
             kept.into_iter().map(|w| w.into_string().expect("words are UTF-8")).collect::<Vec<_>>()
         };
         assert_eq!(kept(&["render", "-v=3", "--v=0", "-v7"]), ["render", "-v", "-v"]);
-        assert_eq!(kept(&["render", "-v", "-vv", "--verbose", "--version"]), ["render", "-v", "-vv", "--verbose", "--version"]);
+        assert_eq!(
+            kept(&["render", "-v", "-vv", "--verbose", "--version"]),
+            ["render", "-v", "-vv", "--verbose", "--version"]
+        );
         assert_eq!(kept(&["eval", "--", "-v=3"]), ["eval", "--", "-v=3"]);
     }
 

@@ -87,7 +87,8 @@ pub(crate) fn load(files: &PackageFiles, limits: &ParseLimits) -> Result<Loaded,
             paths.push(path.clone());
             match SourceFile::parse(&file.bytes, limits) {
                 Ok(parsed) => {
-                    let complex: Vec<ParseError> = parsed.documents().iter().filter_map(|d| complex_key(&d.tree)).collect();
+                    let complex: Vec<ParseError> =
+                        parsed.documents().iter().filter_map(|d| complex_key(&d.tree)).collect();
                     if !complex.is_empty() {
                         malformed(files, node, at, path, &file.bytes, &complex, &mut problems);
                         continue;

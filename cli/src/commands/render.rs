@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use portico_runtime::package::{PackageDir, PackageLimits, check_new_directory};
-use portico_runtime::{Exceeded, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list};
+use portico_runtime::{
+    Exceeded, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list,
+};
 
 use crate::args::{RenderArgs, StatusArg, YamlStyle};
 use crate::commands::{Sink, write_results};
