@@ -55,6 +55,13 @@ pub(crate) const PUBLISHED: &[Published] = &[
     },
     Published { name: "delete-annotations", purpose: "removes annotations", tags: &[], wasm_tags: &[], older: None },
     fixture("drop-comments", "writes every object without its comments (for tests)"),
+    Published {
+        name: "ensure-name-substring",
+        purpose: "makes sure that names have a prefix or suffix",
+        tags: &["v0.1.0", "v0.1.1", "v0.2.0"],
+        wasm_tags: &[],
+        older: None,
+    },
     fixture("foo", "says foo and fails (for tests)"),
     Published {
         name: "list-setters",

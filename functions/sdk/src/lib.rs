@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod config;
+mod depends_on;
 pub mod field;
 mod field_spec;
 mod gvk;
@@ -12,6 +13,7 @@ mod runner;
 #[cfg(test)]
 mod tests;
 
+pub use depends_on::{DEPENDS_ON, DependsOn};
 pub use field::FieldError;
 pub use field_spec::{FieldSpec, MAX_PATH_KEYS};
 pub use gvk::{GroupVersionKind, group, is_group_version_kind, is_gvk, namespaced_by_table, version};

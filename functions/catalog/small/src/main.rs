@@ -15,6 +15,7 @@ const FUNCTIONS: &[(&str, Program)] = &[
     ("create-setters", create_setters::program),
     ("delete-annotations", delete_annotations::program),
     ("drop-comments", drop_comments::program),
+    ("ensure-name-substring", ensure_name_substring::program),
     ("foo", foo::program),
     ("list-setters", list_setters::program),
     ("no-op", no_op::program),

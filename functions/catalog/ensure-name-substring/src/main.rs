@@ -1,0 +1,4 @@
+//! `ensure-name-substring` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(ensure_name_substring::program)
+}
