@@ -80,6 +80,13 @@ pub(crate) const PUBLISHED: &[Published] = &[
         older: None,
     },
     Published {
+        name: "search-replace",
+        purpose: "finds fields by value, path or file and puts values and comments there",
+        tags: &["v0.1.0", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
         name: "set-annotations",
         purpose: "sets annotations on objects and on the pod templates that they hold",
         tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5"],

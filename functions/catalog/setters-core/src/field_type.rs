@@ -76,10 +76,18 @@ const BARE: &[&str] = &[
 
 /// The type of the field that `path` leads to; `None` when nothing is known of it.
 pub fn field_type(object: &Resource, path: &Path<'_>) -> Option<FieldType> {
-    let mut keys = path.keys().rev();
-    let (Some(last), parent) = (keys.next(), keys.next()) else { return None };
-    let grandparent = keys.next();
     let in_list = matches!(path.steps().last(), Some(Step::Index { .. }));
+    type_of(object, path.keys().rev(), in_list)
+}
+
+/// [`field_type`] of the value of the last of these keys, which lead there from the root.
+pub fn field_type_at<K: AsRef<str>>(object: &Resource, keys: &[K]) -> Option<FieldType> {
+    type_of(object, keys.iter().rev().map(AsRef::as_ref), false)
+}
+
+/// `keys` come from the field upwards; `in_list` when it is an element of the list at the first of them.
+fn type_of<'k>(object: &Resource, mut keys: impl Iterator<Item = &'k str>, in_list: bool) -> Option<FieldType> {
+    let (last, parent, grandparent) = (keys.next()?, keys.next(), keys.next());
     if !in_list {
         let parent = parent.unwrap_or_default();
         let named = parent == "metadata" && matches!(last, "name" | "namespace" | "generateName");
@@ -173,6 +181,10 @@ mod tests {
     fn the_data_of_config_maps_and_secrets_is_text() {
         assert_eq!(of("apiVersion: v1\nkind: ConfigMap\ndata: {port: a}\n", "data.port"), Some(FieldType::Text));
         assert_eq!(of("apiVersion: v1\nkind: Secret\nstringData: {a: a}\n", "stringData.a"), Some(FieldType::Text));
+        let tree = Tree::parse("apiVersion: v1\nkind: ConfigMap\n", &ParseLimits::default());
+        let object = Resource { tree: tree.expect("yaml").expect("a document") };
+        assert_eq!(field_type_at(&object, &["data", "new"]), Some(FieldType::Text));
+        assert_eq!(field_type_at::<&str>(&object, &[]), None);
         assert_eq!(of("apiVersion: x.io/v1\nkind: ConfigMap\ndata: {a: a}\n", "data.a"), None);
     }
 

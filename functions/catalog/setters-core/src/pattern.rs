@@ -207,6 +207,6 @@ mod tests {
         let pattern: String = (0..2_000).map(|i| format!("${{s{i}}}a")).collect();
         let value = "ba".repeat(100_000);
         assert!(!Pattern::new(&pattern).values_in(&value).is_empty());
-        assert!(Pattern::new(&format!("{pattern}b")).values_in(&value).is_empty());
+        assert!(Pattern::new(&format!("{pattern}c")).values_in(&value).is_empty());
     }
 }

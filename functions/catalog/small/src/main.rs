@@ -21,6 +21,7 @@ const FUNCTIONS: &[(&str, Program)] = &[
     ("no-op", no_op::program),
     ("printenv", printenv::program),
     ("remove-local-config-resources", remove_local_config_resources::program),
+    ("search-replace", search_replace::program),
     ("set-annotations", set_annotations::program),
     ("set-enforcement-action", set_enforcement_action::program),
     ("set-image", set_image::program),
