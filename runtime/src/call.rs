@@ -191,7 +191,7 @@ fn step_time_words(limit: Duration) -> (String, Option<Exceeded>) {
 }
 
 fn render_time_words(limit: Duration) -> (String, Option<Exceeded>) {
-    (format!("time limit {limit:?} exceeded (the limit of the whole render)"), Some(Exceeded::RenderTime))
+    (format!("time limit {limit:?} exceeded"), Some(Exceeded::RenderTime))
 }
 
 fn mebibytes(bytes: u64) -> String {
