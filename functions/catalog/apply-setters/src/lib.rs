@@ -6,8 +6,8 @@ mod redact;
 mod tests;
 
 use portico_fn::{
-    Error, FunctionResult, Output, Resource, ResourceList, ResourceRef, ResultField, ResultFile, Results, Severity,
-    Verdict, run_in_order,
+    FunctionResult, Output, Resource, ResourceList, ResourceRef, ResultField, ResultFile, Results, Severity, Verdict,
+    run_in_order,
 };
 use setters_core::{data_of, go_quoted};
 
@@ -22,10 +22,10 @@ pub fn program(input: Vec<u8>) -> Output {
 
 /// The function, ready for [`portico_fn::run_in_order`].
 pub fn function() -> impl portico_fn::Processor {
-    process
+    |list: &mut ResourceList| Ok(process(list))
 }
 
-fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
+fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let verdict = match data_of(list.function_config.as_ref()) {
         Ok(values) => apply_setters(list, &Setters::new(values), &mut results),
@@ -35,7 +35,7 @@ fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
         }
     };
     list.results = results.into_vec();
-    Ok(verdict)
+    verdict
 }
 
 fn apply_setters(list: &mut ResourceList, setters: &Setters, results: &mut Results) -> Verdict {

@@ -3,7 +3,7 @@
 use portico_fn::{Output, run_in_order};
 
 fn run(items: &str, data: &str) -> (String, Output) {
-    let data: String = data.lines().map(|line| format!("    {line}\n")).collect();
+    let data: String = data.lines().flat_map(|line| ["    ", line, "\n"]).collect();
     let config =
         format!("functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  data:\n{data}");
     let list = format!("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n{items}{config}");
@@ -19,7 +19,7 @@ fn applied(spec: &str, data: &str) -> (String, String) {
     assert_eq!((output.exit_code, output.stderr.as_str()), (0, ""), "{text}");
     let (items, rest) = text.split_once("functionConfig:").expect("configuration");
     let spec = items.split_once("  spec:\n").expect("spec").1;
-    let spec = spec.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
+    let spec = spec.lines().flat_map(|line| [line.strip_prefix("    ").unwrap_or(line), "\n"]).collect();
     (spec, rest.split_once("\nresults:\n").expect("results").1.to_owned())
 }
 
@@ -28,7 +28,7 @@ fn spec(spec: &str, data: &str) -> String {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}\n")).collect()
+    text.lines().flat_map(|line| ["    ", line, "\n"]).collect()
 }
 
 fn failure(spec: &str, data: &str) -> String {

@@ -5,9 +5,7 @@ mod setters;
 #[cfg(test)]
 mod tests;
 
-use portico_fn::{
-    Error, FunctionResult, Output, ResourceList, ResultField, ResultFile, Results, Verdict, run_in_order,
-};
+use portico_fn::{FunctionResult, Output, ResourceList, ResultField, ResultFile, Results, Verdict, run_in_order};
 use setters_core::go_quoted;
 
 use crate::mark::mark;
@@ -21,10 +19,10 @@ pub fn program(input: Vec<u8>) -> Output {
 
 /// The function, ready for [`portico_fn::run_in_order`].
 pub fn function() -> impl portico_fn::Processor {
-    process
+    |list: &mut ResourceList| Ok(process(list))
 }
 
-fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
+fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let verdict = match create_setters(list, &mut results) {
         Ok(()) => Verdict::Pass,
@@ -34,7 +32,7 @@ fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
         }
     };
     list.results = results.into_vec();
-    Ok(verdict)
+    verdict
 }
 
 fn create_setters(list: &mut ResourceList, results: &mut Results) -> Result<(), String> {

@@ -6,7 +6,7 @@ mod setters;
 #[cfg(test)]
 mod tests;
 
-use portico_fn::{Error, FunctionResult, Output, ResourceList, Results, Verdict, run_in_order};
+use portico_fn::{FunctionResult, Output, ResourceList, Results, Verdict, run_in_order};
 
 use crate::setters::Setters;
 
@@ -18,10 +18,10 @@ pub fn program(input: Vec<u8>) -> Output {
 
 /// The function, ready for [`portico_fn::run_in_order`].
 pub fn function() -> impl portico_fn::Processor {
-    process
+    |list: &mut ResourceList| Ok(process(list))
 }
 
-fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
+fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let mut setters = Setters::default();
     let verdict = match kptfile::given_values(&list.items) {
@@ -41,7 +41,7 @@ fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
         }
     };
     list.results = results.into_vec();
-    Ok(verdict)
+    verdict
 }
 
 fn report(setters: &Setters, results: &mut Results) {

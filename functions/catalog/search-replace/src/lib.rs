@@ -9,7 +9,7 @@ mod settings;
 mod tests;
 
 use portico_fn::{
-    Error, FunctionResult, Output, Resource, ResourceList, ResultField, ResultFile, Results, Verdict, run_in_order,
+    FunctionResult, Output, Resource, ResourceList, ResultField, ResultFile, Results, Verdict, run_in_order,
 };
 use setters_core::go_quoted;
 
@@ -32,10 +32,10 @@ pub fn program(input: Vec<u8>) -> Output {
 
 /// The function, ready for [`portico_fn::run_in_order`].
 pub fn function() -> impl portico_fn::Processor {
-    process
+    |list: &mut ResourceList| Ok(process(list))
 }
 
-fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
+fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let verdict = match search_replace(list) {
         Ok(found) => {
@@ -48,7 +48,7 @@ fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
         }
     };
     list.results = results.into_vec();
-    Ok(verdict)
+    verdict
 }
 
 fn search_replace(list: &mut ResourceList) -> Result<Vec<FunctionResult>, String> {

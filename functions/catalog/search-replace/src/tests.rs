@@ -3,7 +3,7 @@
 use portico_fn::{Output, run_in_order};
 
 fn run(items: &str, data: &str) -> (String, Output) {
-    let data: String = data.lines().map(|line| format!("    {line}\n")).collect();
+    let data: String = data.lines().flat_map(|line| ["    ", line, "\n"]).collect();
     let config =
         format!("functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  data:\n{data}");
     let list = format!("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n{items}{config}");
@@ -15,12 +15,12 @@ const HEAD: &str = "- apiVersion: apps/v1\n  kind: Deployment\n  metadata:\n    
 
 /// The lines under `spec` of one object, and the results.
 fn replaced(spec: &str, data: &str) -> (String, String) {
-    let spec: String = spec.lines().map(|line| format!("    {line}\n")).collect();
+    let spec: String = spec.lines().flat_map(|line| ["    ", line, "\n"]).collect();
     let (text, output) = run(&format!("{HEAD}{spec}"), data);
     assert_eq!((output.exit_code, output.stderr.as_str()), (0, ""), "{text}");
     let (items, rest) = text.split_once("functionConfig:").expect("configuration");
     let spec = items.split_once("  spec:\n").expect("spec").1;
-    let spec = spec.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
+    let spec = spec.lines().flat_map(|line| [line.strip_prefix("    ").unwrap_or(line), "\n"]).collect();
     (spec, rest.split_once("\nresults:\n").expect("results").1.to_owned())
 }
 

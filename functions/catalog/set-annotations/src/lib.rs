@@ -5,11 +5,12 @@ mod fields;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use portico_fn::yaml::{Kind, NodeId, Style, Tree};
 use portico_fn::{
-    Error, FUNCTION_GROUP, FieldError, FieldSpec, FunctionResult, Output, Resource, ResourceList, ResultField,
-    ResultFile, Results, Severity, Verdict, config, field, group, run_in_order,
+    FUNCTION_GROUP, FieldError, FieldSpec, FunctionResult, Output, Resource, ResourceList, ResultField, ResultFile,
+    Results, Severity, Verdict, config, field, group, run_in_order,
 };
 use serde::Deserialize;
 
@@ -26,10 +27,10 @@ pub fn program(input: Vec<u8>) -> Output {
 
 /// The function, ready for [`portico_fn::run_in_order`].
 pub fn function() -> impl portico_fn::Processor {
-    process
+    |list: &mut ResourceList| Ok(process(list))
 }
 
-fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
+fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let verdict = match Settings::read(list.function_config.as_ref()) {
         Ok(settings) => set_annotations(list, &settings, &mut results),
@@ -39,7 +40,7 @@ fn process(list: &mut ResourceList) -> Result<Verdict, Error> {
         }
     };
     list.results = results.into_vec();
-    Ok(verdict)
+    verdict
 }
 
 /// What the configuration says.
@@ -183,7 +184,7 @@ fn go_json(map: &Annotations) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => _ = write!(out, "\\u{:04x}", u32::from(c)),
             c => out.push(c),
         }
     }

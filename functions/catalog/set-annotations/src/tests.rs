@@ -124,7 +124,7 @@ fn results_name_each_field_once_sorted_by_file_place_and_field() {
     let file = |rest: &str| format!("  file:\n    path: {rest}\n");
     let expected =
         [(own, "a.yaml"), (own, "b.yaml"), (own, "b.yaml\n    index: 1"), (template, "b.yaml\n    index: 1")];
-    let expected: String = expected.iter().map(|(field, path)| format!("{message}{field}{}", file(path))).collect();
+    let expected = expected.map(|(field, path)| format!("{message}{field}{}", file(path))).concat();
     assert_eq!(results, expected);
 }
 

@@ -23,9 +23,7 @@ pub fn assign(tree: &mut Tree, id: NodeId, text: &str, known: Option<FieldType>)
     if text.is_empty() {
         tree.set_text(id, "");
         tree.set_style(id, Style::DoubleQuoted);
-    } else if bare && is_text && plain_is_ambiguous(text) {
-        tree.set_string(id, text);
-    } else if bare && text.contains('\n') {
+    } else if bare && (is_text && plain_is_ambiguous(text) || text.contains('\n')) {
         tree.set_string(id, text);
     } else if tree.text(id) != text || tree.is_forced_string(id) {
         tree.set_text(id, text);

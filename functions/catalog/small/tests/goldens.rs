@@ -97,6 +97,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a test that skips cases says so")]
 fn resources_of_the_conformance_cases_come_out_as_expected() {
     let Some(root) = std::env::var_os("PORTICO_CONFORMANCE").map(PathBuf::from) else {
         println!("skipped: PORTICO_CONFORMANCE is not set");
@@ -164,7 +165,7 @@ fn read(package: &Path) -> BTreeMap<String, String> {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             if path.is_dir() && !name.starts_with('.') {
                 pending.push(path);
-            } else if name == "Kptfile" || name.ends_with(".yaml") {
+            } else if name == "Kptfile" || path.extension().is_some_and(|ending| ending == "yaml") {
                 let key = path.strip_prefix(package).expect("inside").to_string_lossy().into_owned();
                 files.insert(key, fs::read_to_string(&path).expect("a file"));
             }
