@@ -121,6 +121,13 @@ pub(crate) const PUBLISHED: &[Published] = &[
         }),
     },
     Published {
+        name: "set-name-prefix",
+        purpose: "puts a prefix in front of the names of a package",
+        tags: &["v0.0.1", "v0.0.2", "v0.0.3"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
         name: "set-namespace",
         purpose: "puts the objects of a package into one namespace",
         tags: &[
@@ -133,6 +140,13 @@ pub(crate) const PUBLISHED: &[Published] = &[
             difference: "that version adds the namespace to every object that is not known to belong to the whole \
                          cluster, custom ones included, and reports nothing",
         }),
+    },
+    Published {
+        name: "set-project-id",
+        purpose: "sets the Google Cloud project of a package",
+        tags: &["v0.1.0", "v0.2.0", "v0.2.1"],
+        wasm_tags: &[],
+        older: None,
     },
     Published {
         name: "starlark",

@@ -111,7 +111,7 @@ volumes:
     ] {
         let mut rest = String::new();
         for (depth, key) in path.iter().enumerate() {
-            rest += &format!("{}{key}:\n", "  ".repeat(depth));
+            rest.extend(["  ".repeat(depth).as_str(), key, ":\n"]);
         }
         let indent = "  ".repeat(path.len());
         rest.extend(spec.lines().flat_map(|line| [&*indent, line, "\n"]));

@@ -26,7 +26,9 @@ const FUNCTIONS: &[(&str, Program)] = &[
     ("set-enforcement-action", set_enforcement_action::program),
     ("set-image", set_image::program),
     ("set-labels", set_labels::program),
+    ("set-name-prefix", set_name_prefix::program),
     ("set-namespace", set_namespace::program),
+    ("set-project-id", set_project_id::program),
     ("upsert-resource", upsert_resource::program),
 ];
 

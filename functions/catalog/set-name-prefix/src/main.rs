@@ -1,0 +1,4 @@
+//! `set-name-prefix` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(set_name_prefix::program)
+}
