@@ -113,6 +113,8 @@ fn set_annotations(list: &mut ResourceList, settings: &Settings, results: &mut R
         found.push(FunctionResult { message: "no annotations applied".to_owned(), ..FunctionResult::default() });
     }
     found.sort();
+    // subpackages may each have a file of the same name: a place is told once
+    found.dedup();
     results.extend(found.into_vec());
     passed.into()
 }

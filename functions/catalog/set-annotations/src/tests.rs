@@ -108,13 +108,14 @@ fn both_templates_of_a_cron_job_get_the_annotations() {
 }
 
 #[test]
-fn results_name_each_field_once_sorted_by_file_place_and_field() {
+fn results_name_each_place_once_sorted_by_file_place_and_field() {
     let item = |kind: &str, path: &str, index: &str| {
         format!(
             "- apiVersion: apps/v1\n  kind: {kind}\n  metadata:\n    name: a\n    annotations:\n      internal.config.kubernetes.io/path: {path}\n      internal.config.kubernetes.io/index: '{index}'\n"
         )
     };
-    let items = item("Deployment", "b.yaml", "1") + &item("X", "b.yaml", "0") + &item("X", "a.yaml", "0");
+    let twice = item("X", "a.yaml", "0").repeat(2);
+    let items = item("Deployment", "b.yaml", "1") + &item("X", "b.yaml", "0") + &twice;
     let (text, output) = set_annotations(&items, CONFIG);
     assert_eq!(output.exit_code, 0);
     let results = text.split_once("\nresults:\n").expect("results").1;
