@@ -38,7 +38,7 @@ pub trait FunctionSource: Send + Sync {
 pub enum FunctionError {
     /// No source knows the image.
     #[error(
-        "no function is known by the name `{image}`{}; give its module with `--function {image}=FILE.wasm` or put it into a directory given with `--function-dir`",
+        "no function is known by the name `{image}`{}; give its module with `--function IMAGE=FILE.wasm` or put it into a directory given with `--function-dir`",
         perhaps(.similar.as_deref())
     )]
     Unknown {

@@ -40,6 +40,9 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         for warning in &files.warnings {
             printer.warning(&warning.to_string());
         }
+        if arguments.save {
+            save::kptfile(&files)?;
+        }
         package = Some((directory, files));
     }
     let options = options(arguments, matches!(target, Target::InPlace))?;

@@ -118,10 +118,18 @@ pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, resul
     write_results(printer, results, &outcome.results())?;
     if let Some(failure) = &outcome.failure {
         if printer.kpt_words {
-            if let Some(text) = &failure.kpt_error {
-                printer.error(&format!("{text} "));
+            // kpt's line first; then what our words add to it.
+            let said = failure.kpt_error.as_deref().unwrap_or_default();
+            if !said.is_empty() {
+                printer.error(&format!("{said} "));
             }
-            printer.error(&failure.message);
+            let rest = match failure.message.strip_suffix(said.trim_start_matches("Error: ")) {
+                Some(rest) if !said.is_empty() => rest.trim_end_matches(": "),
+                _ => &failure.message,
+            };
+            if !rest.is_empty() {
+                printer.error(rest);
+            }
         } else {
             printer.error(&format!("error: {}", failure.message));
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use portico_krm::yaml::{NodeId, ParseLimits, SourceFile, Style, Tree};
 use portico_krm::{Selector, splice};
-use portico_runtime::package::{Change, PackageDir, PackageLimits};
+use portico_runtime::package::{Change, PackageDir, PackageFiles, PackageLimits};
 
 use crate::args::{EvalArgs, FunctionType};
 use crate::commands::eval::{excluding, matching};
@@ -114,18 +114,25 @@ fn selector_node(tree: &mut Tree, selector: &Selector) -> NodeId {
     node
 }
 
+/// The Kptfile to save into; asked for before the function runs, so that a missing one is told in time.
+pub(crate) fn kptfile(files: &PackageFiles) -> Result<SourceFile> {
+    let file = files.files.get("Kptfile").context("`--save`: the directory has no Kptfile")?;
+    let source = match SourceFile::parse(&file.bytes, &ParseLimits::default()) {
+        Ok(source) => source,
+        Err(errors) => bail!("`--save`: Kptfile: {}", errors.first().map(ToString::to_string).unwrap_or_default()),
+    };
+    let tree = &source.documents().first().context("`--save`: the Kptfile is empty")?.tree;
+    ensure!(tree.is_mapping(tree.root()), "`--save`: the Kptfile is no mapping");
+    Ok(source)
+}
+
 /// Adds the function, or replaces the entry of the same image or command; the list it went to.
 pub(crate) fn into_kptfile(directory: &Path, function: &SavedFunction) -> Result<&'static str> {
     let package = PackageDir::open(directory)?;
     let files = package.read(&PackageLimits::default())?;
-    let file = files.files.get("Kptfile").context("`--save`: the directory has no Kptfile")?;
-    let source = match SourceFile::parse(&file.bytes, &ParseLimits::default()) {
-        Ok(source) => source,
-        Err(errors) => bail!("`--save`: Kptfile:{}", errors.first().map(ToString::to_string).unwrap_or_default()),
-    };
+    let source = kptfile(&files)?;
     let mut tree = source.documents().first().context("`--save`: the Kptfile is empty")?.tree.clone();
     let root = tree.root();
-    ensure!(tree.is_mapping(root), "`--save`: the Kptfile is no mapping");
     let pipeline = tree.ensure_mapping(root, "pipeline");
     let list = match tree.get(pipeline, function.list) {
         Some(list) if tree.is_sequence(list) => list,

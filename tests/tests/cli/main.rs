@@ -1,0 +1,18 @@
+//! The command line from the outside: the real binary, the real functions, real files.
+
+mod arguments;
+mod check_and_diff;
+mod completion;
+mod eval;
+mod examples;
+mod exec;
+mod functions;
+mod interrupts;
+mod limits;
+mod messages;
+mod output;
+mod render;
+mod status;
+mod streams;
+mod tour;
+mod two_renders;
