@@ -37,7 +37,11 @@ fn output_goes_where_it_is_asked_to() -> Result<()> {
     unwrapped.exits(0)?;
     ensure!(unwrapped.stdout.starts_with(&labelled(&config_map("a"))), "{}", unwrapped.stdout);
     let list = place.run(&format!("eval dir {LABELS} -o stdout -q -- tier=web"))?;
-    ensure!(list.exits(0)?.stdout.starts_with("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"), "{}", list.stdout);
+    ensure!(
+        list.exits(0)?.stdout.starts_with("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"),
+        "{}",
+        list.stdout
+    );
     place.run(&format!("eval dir {LABELS} --check -- tier=web"))?.exits(1)?.mentions(&["would change: a.yaml\n"])?;
     let diff = place.run(&format!("eval dir {LABELS} --diff -q -- tier=web"))?;
     ensure!(diff.exits(0)?.stdout.contains("+    tier: web"), "{}", diff.stdout);
@@ -63,9 +67,10 @@ fn selectors_choose_and_the_rest_stays() -> Result<()> {
         ensure!((is("dir/a.yaml")?, is("dir/s.yaml")?) == (a, s), "{flags}");
     }
     let place = place()?;
-    place.run(&format!("eval dir {LABELS} --match-kind Secret -- tier=web"))?.exits(0)?.mentions(&[
-        "[RUNNING] \"ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.5\" on 1 resource(s)\n",
-    ])?;
+    place
+        .run(&format!("eval dir {LABELS} --match-kind Secret -- tier=web"))?
+        .exits(0)?
+        .mentions(&["[RUNNING] \"ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.5\" on 1 resource(s)\n"])?;
     Ok(())
 }
 
@@ -75,9 +80,10 @@ fn a_config_file_is_read_from_anywhere() -> Result<()> {
     place.write("conf/fn.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: conf\ndata:\n  tier: web\n")?;
     place.run(&format!("eval dir {LABELS} -q --fn-config conf/fn.yaml"))?.exits(0)?;
     ensure!(place.read("dir/a.yaml")?.contains("tier: web"), "applied");
-    place.run(&format!("eval dir {LABELS} --fn-config gone.yaml"))?.exits(1)?.says(
-        "error: `--fn-config gone.yaml`: No such file or directory (os error 2)\n",
-    )?;
+    place
+        .run(&format!("eval dir {LABELS} --fn-config gone.yaml"))?
+        .exits(1)?
+        .says("error: `--fn-config gone.yaml`: No such file or directory (os error 2)\n")?;
     place.write("conf/fn.yaml", "a: [\n")?;
     place.run(&format!("eval dir {LABELS} --fn-config conf/fn.yaml"))?.exits(1)?.mentions(&["conf/fn.yaml"])?;
     Ok(())
@@ -101,10 +107,10 @@ fn a_program_runs_as_the_function_with_its_arguments() -> Result<()> {
     place.run("eval dir --exec no-such-program")?.exits(1)?.mentions(&[
         "error: cannot start `no-such-program`: No such file or directory (os error 2) in step 1 (no-such-program)\n",
     ])?;
-    place.run("eval dir --exec \"sh -c 'echo bad >&2; exit 7'\"")?.exits(1)?.mentions(&[
-        "  Stderr:\n    bad\n  Exit code: 7\n",
-        "failed with exit code 7: bad\n",
-    ])?;
+    place
+        .run("eval dir --exec \"sh -c 'echo bad >&2; exit 7'\"")?
+        .exits(1)?
+        .mentions(&["  Stderr:\n    bad\n  Exit code: 7\n", "failed with exit code 7: bad\n"])?;
     Ok(())
 }
 
@@ -127,7 +133,10 @@ fn save_puts_the_function_into_the_kptfile_and_keeps_its_comments() -> Result<()
         .run(&format!("eval pkg {LABELS} -s --match-kind ConfigMap -- tier=web"))?
         .exits(0)?
         .mentions(&["Added \"set-labels:v0.2.5\" as mutator in the Kptfile.\n"])?;
-    place.run("eval pkg --exec cat --save -t validator")?.exits(0)?.mentions(&["Added \"cat\" as validator in the Kptfile.\n"])?;
+    place
+        .run("eval pkg --exec cat --save -t validator")?
+        .exits(0)?
+        .mentions(&["Added \"cat\" as validator in the Kptfile.\n"])?;
     expect_same(
         "Kptfile",
         &format!(
@@ -156,11 +165,15 @@ fn save_puts_the_function_into_the_kptfile_and_keeps_its_comments() -> Result<()
 #[test]
 fn save_needs_a_kptfile_and_a_function_that_passes() -> Result<()> {
     let place = place()?;
-    place.run(&format!("eval dir {LABELS} -s -- tier=web"))?.exits(1)?.mentions(&["error: `--save`: the directory has no Kptfile\n"])?;
+    place
+        .run(&format!("eval dir {LABELS} -s -- tier=web"))?
+        .exits(1)?
+        .mentions(&["error: `--save`: the directory has no Kptfile\n"])?;
     ensure!(!place.read("dir/a.yaml")?.contains("tier"), "told before anything is written");
-    place.run_on("", &format!("eval - {LABELS} -s -- tier=web"))?.exits(1)?.says(
-        "error: `--save` needs a package directory, not standard input\n",
-    )?;
+    place
+        .run_on("", &format!("eval - {LABELS} -s -- tier=web"))?
+        .exits(1)?
+        .says("error: `--save` needs a package directory, not standard input\n")?;
     let failing = Place::with_mutator("image: no-op")?;
     let before = failing.state()?;
     failing.run("eval pkg -i probe.local/fail3:v1 -s --function-dir $PROBES")?.exits(1)?;
@@ -173,10 +186,15 @@ fn standard_input_may_be_a_list_documents_or_nothing() -> Result<()> {
     let place = Place::with(&[])?;
     let documents = place.run_on(&config_map("a"), &format!("eval - {LABELS} -o unwrap -q -- tier=web"))?;
     documents.exits(0)?.prints(&labelled(&config_map("a")))?;
-    place.run_on("", "eval - -i no-op -q")?.exits(0)?.prints(
-        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n",
-    )?;
-    place.run_on("a: [\n", "eval - -i no-op -q")?.exits(1)?.prints("")?.mentions(&["error: the input is no ResourceList: line 2"])?;
+    place
+        .run_on("", "eval - -i no-op -q")?
+        .exits(0)?
+        .prints("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")?;
+    place
+        .run_on("a: [\n", "eval - -i no-op -q")?
+        .exits(1)?
+        .prints("")?
+        .mentions(&["error: the input is no ResourceList: line 2"])?;
     place.run("eval gone -i no-op")?.exits(1)?.mentions(&["cannot open the package `gone`"])?;
     Ok(())
 }
@@ -184,10 +202,14 @@ fn standard_input_may_be_a_list_documents_or_nothing() -> Result<()> {
 #[test]
 fn results_are_written_and_mounts_are_refused() -> Result<()> {
     let place = place()?;
-    place.run(&format!("eval dir {LABELS} --results-dir res -- tier=web"))?.exits(0)?.mentions(&["For complete results, see res/results.yaml\n"])?;
+    place
+        .run(&format!("eval dir {LABELS} --results-dir res -- tier=web"))?
+        .exits(0)?
+        .mentions(&["For complete results, see res/results.yaml\n"])?;
     ensure!(place.read("res/results.yaml")?.contains("message: set 2 labels in total"), "results");
-    place.run(&format!("eval dir {LABELS} --mount type=bind,src=/,dst=/x -- tier=web"))?.exits(1)?.mentions(&[
-        "`--mount`: a function runs in a sandbox without a file system",
-    ])?;
+    place
+        .run(&format!("eval dir {LABELS} --mount type=bind,src=/,dst=/x -- tier=web"))?
+        .exits(1)?
+        .mentions(&["`--mount`: a function runs in a sandbox without a file system"])?;
     Ok(())
 }

@@ -10,8 +10,8 @@ fn golden(name: &str, actual: &str) -> Result<()> {
     if std::env::var_os("PORTICO_BLESS").is_some() {
         return std::fs::write(&path, actual).with_context(|| path.display().to_string());
     }
-    let expected = std::fs::read_to_string(&path)
-        .with_context(|| format!("{}: PORTICO_BLESS=1 makes it", path.display()))?;
+    let expected =
+        std::fs::read_to_string(&path).with_context(|| format!("{}: PORTICO_BLESS=1 makes it", path.display()))?;
     expect_same(name, &expected, actual)
 }
 
@@ -53,7 +53,10 @@ fn the_validator_of_the_shop_catches_a_container_without_resources() -> Result<(
     copy_tree(&repository().join("examples/shop"), &place.path()?.join("shop"))?;
     let bare = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: bare\nspec:\n  selector:\n    matchLabels:\n      app: bare\n  template:\n    metadata:\n      labels:\n        app: bare\n    spec:\n      containers:\n      - name: c\n        image: nginx\n";
     place.write("shop/bare.yaml", bare)?;
-    place.run("render shop")?.exits(1)?.mentions(&["[FAIL] \"ghcr.io/kptdev/krm-functions-catalog/starlark", "bare"])?;
+    place
+        .run("render shop")?
+        .exits(1)?
+        .mentions(&["[FAIL] \"ghcr.io/kptdev/krm-functions-catalog/starlark", "bare"])?;
     ensure!(place.read("shop/bare.yaml")? == bare, "a failed render changes no resource");
     Ok(())
 }

@@ -20,7 +20,10 @@ fn programs_run_only_when_allowed() -> Result<()> {
 fn a_program_that_takes_too_long_dies_with_all_its_children() -> Result<()> {
     let place = Place::with_mutator("exec: sh tree.sh")?;
     make_fifo(&place.path()?.join("lifeline"))?;
-    place.write("tree.sh", "exec 9>lifeline\necho started >&9\nsleep 1000 &\n(sleep 1000; sleep 1000) &\nsleep 1000\n")?;
+    place.write(
+        "tree.sh",
+        "exec 9>lifeline\necho started >&9\nsleep 1000 &\n(sleep 1000; sleep 1000) &\nsleep 1000\n",
+    )?;
     let lifeline = Lifeline::open(&place.path()?.join("lifeline"));
     let ran = place.run("render pkg --allow-exec --fn-timeout 300ms")?;
     ran.exits(1)?.mentions(&[
@@ -44,6 +47,8 @@ fn a_command_that_cannot_be_split_or_started_is_told() -> Result<()> {
     let place = Place::with_mutator("exec: \"cat 'open\"")?;
     place.run("render pkg --allow-exec")?.exits(1)?.mentions(&["cat 'open"])?;
     let gone = Place::with_mutator("exec: ./gone.sh")?;
-    gone.run("render pkg --allow-exec")?.exits(1)?.mentions(&["cannot start `./gone.sh`: No such file or directory"])?;
+    gone.run("render pkg --allow-exec")?
+        .exits(1)?
+        .mentions(&["cannot start `./gone.sh`: No such file or directory"])?;
     Ok(())
 }

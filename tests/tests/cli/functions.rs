@@ -47,15 +47,18 @@ fn a_catalog_function_is_shown_by_any_of_its_names() -> Result<()> {
 #[test]
 fn what_cannot_be_shown_is_told_with_the_reason() -> Result<()> {
     let place = Place::with(&[("bad.wasm", "hello"), ("cut.wasm", "\0asm\u{1}\0\0\0\u{7}")])?;
-    place.run("functions inspect frobnicate")?.exits(1)?.says(
-        "error: no function `frobnicate` is built in; `portico functions list` shows what is\n",
-    )?;
-    place.run("functions inspect gone.wasm")?.exits(1)?.says(
-        "error: cannot read `gone.wasm`: No such file or directory (os error 2)\n",
-    )?;
-    place.run("functions inspect bad.wasm")?.exits(1)?.says(
-        "error: cannot use `bad.wasm`: not a WebAssembly module: it does not start with the bytes `\\0asm`\n",
-    )?;
+    place
+        .run("functions inspect frobnicate")?
+        .exits(1)?
+        .says("error: no function `frobnicate` is built in; `portico functions list` shows what is\n")?;
+    place
+        .run("functions inspect gone.wasm")?
+        .exits(1)?
+        .says("error: cannot read `gone.wasm`: No such file or directory (os error 2)\n")?;
+    place
+        .run("functions inspect bad.wasm")?
+        .exits(1)?
+        .says("error: cannot use `bad.wasm`: not a WebAssembly module: it does not start with the bytes `\\0asm`\n")?;
     place.run("functions inspect cut.wasm")?.exits(1)?.mentions(&["error: cannot use `cut.wasm`: "])?;
     Ok(())
 }
@@ -78,11 +81,14 @@ fn a_function_comes_from_the_flag_before_the_directory_before_the_catalog() -> R
     std::fs::copy(probes.join("fail3.wasm"), place.path()?.join("functions/fail3.wasm"))?;
     place.write("functions/no-op.wasm", "not wasm")?;
     place.run("render pkg -q")?.exits(0)?;
-    place.run("render pkg --function-dir functions")?.exits(1)?.mentions(&[
-        "cannot use `functions/no-op.wasm`: not a WebAssembly module",
-    ])?;
+    place
+        .run("render pkg --function-dir functions")?
+        .exits(1)?
+        .mentions(&["cannot use `functions/no-op.wasm`: not a WebAssembly module"])?;
     place.write("other.wasm", "nor this")?;
-    for name in ["no-op", "ghcr.io/kptdev/krm-functions-catalog/no-op", "ghcr.io/kptdev/krm-functions-catalog/no-op:v0.1"] {
+    for name in
+        ["no-op", "ghcr.io/kptdev/krm-functions-catalog/no-op", "ghcr.io/kptdev/krm-functions-catalog/no-op:v0.1"]
+    {
         place
             .run(&format!("render pkg --function-dir functions --function {name}=other.wasm"))?
             .exits(1)?

@@ -88,7 +88,10 @@ fn an_interrupted_render_exits_with_130_at_once_and_writes_nothing() -> Result<(
 fn an_interrupted_program_dies_with_all_its_children() -> Result<()> {
     let place = Place::with_mutator("exec: sh tree.sh")?;
     make_fifo(&place.path()?.join("lifeline"))?;
-    place.write("tree.sh", "exec 9>lifeline\nsleep 1000 &\n(sleep 1000; sleep 1000) &\necho started >&9\nsleep 1000\n")?;
+    place.write(
+        "tree.sh",
+        "exec 9>lifeline\nsleep 1000 &\n(sleep 1000; sleep 1000) &\necho started >&9\nsleep 1000\n",
+    )?;
     let before = place.read("pkg/Kptfile")?;
     let lifeline = Lifeline::open(&place.path()?.join("lifeline"));
     let mut child = place.command("render pkg --allow-exec")?.spawn()?;
@@ -103,7 +106,8 @@ fn an_interrupted_program_dies_with_all_its_children() -> Result<()> {
 #[test]
 fn an_interrupted_eval_exits_with_130_and_prints_nothing() -> Result<()> {
     let place = Place::with_mutator("image: no-op")?;
-    let mut child = place.command("eval pkg -i probe.local/spin:v1 -o stdout --function-dir $PROBES --fuel unlimited")?.spawn()?;
+    let mut child =
+        place.command("eval pkg -i probe.local/spin:v1 -o stdout --function-dir $PROBES --fuel unlimited")?.spawn()?;
     let rest = wait_for(&mut child, "[RUNNING]")?;
     signal(child.id(), "INT")?;
     let output = child.wait_with_output()?;

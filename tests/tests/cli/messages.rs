@@ -21,7 +21,8 @@ fn quiet_and_none_print_errors_alone() -> Result<()> {
 
 #[test]
 fn json_progress_is_one_object_a_line_with_the_error_among_them() -> Result<()> {
-    let place = Place::with_mutator("image: no-op\n  - image: probe.local/fail3:v1\n    name: quota\n  - image: no-op")?;
+    let place =
+        Place::with_mutator("image: no-op\n  - image: probe.local/fail3:v1\n    name: quota\n  - image: no-op")?;
     let ran = place.run("render pkg --progress json --function-dir $PROBES")?;
     ran.exits(1)?.prints("")?;
     let mut events = Vec::new();

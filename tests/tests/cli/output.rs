@@ -73,9 +73,10 @@ fn a_directory_is_made_with_its_parents_and_must_not_exist() -> Result<()> {
     place.run("render pkg -o out/deep -q")?.exits(0)?;
     ensure!(place.read("out/deep/a.yaml")?.contains("tier: web"), "written");
     ensure!(!place.read("pkg/a.yaml")?.contains("tier: web"), "the package stays");
-    place.run("render pkg -o out/deep")?.exits(1)?.says(
-        "error: directory \"out/deep\" already exists, please delete the directory and retry\n",
-    )?;
+    place
+        .run("render pkg -o out/deep")?
+        .exits(1)?
+        .says("error: directory \"out/deep\" already exists, please delete the directory and retry\n")?;
     Ok(())
 }
 
@@ -151,8 +152,16 @@ fn the_style_of_kpt_formats_whole_files_and_preserve_leaves_them() -> Result<()>
 fn a_reader_that_goes_away_is_no_error() -> Result<()> {
     let place = Place::with_mutator("image: no-op")?;
     // More than a pipe holds.
-    place.write("pkg/big.yaml", &format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\ndata:\n  k: {}\n", "x".repeat(1 << 20)))?;
-    for line in ["render pkg -o stdout -q", "source pkg", "render pkg --yaml-style kpt --diff -q", "eval pkg -i no-op -o unwrap -q"] {
+    place.write(
+        "pkg/big.yaml",
+        &format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\ndata:\n  k: {}\n", "x".repeat(1 << 20)),
+    )?;
+    for line in [
+        "render pkg -o stdout -q",
+        "source pkg",
+        "render pkg --yaml-style kpt --diff -q",
+        "eval pkg -i no-op -o unwrap -q",
+    ] {
         let mut child = place.command(line)?.stdout(Stdio::piped()).spawn()?;
         drop(child.stdout.take());
         let output = child.wait_with_output()?;

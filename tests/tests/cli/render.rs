@@ -39,7 +39,9 @@ fn the_package_may_be_named_from_anywhere() -> Result<()> {
     let absolute = format!("render {} --diff -q", pkg.display());
     let expected = place.run("render pkg --diff -q")?.exits(0)?.stdout.clone();
     ensure!(expected.contains("+  namespace: prod"), "{expected}");
-    for (directory, line) in [("elsewhere", absolute.as_str()), ("pkg", "render --diff -q"), ("pkg", "render . --diff -q")] {
+    for (directory, line) in
+        [("elsewhere", absolute.as_str()), ("pkg", "render --diff -q"), ("pkg", "render . --diff -q")]
+    {
         let output = place.command(line)?.current_dir(place.path()?.join(directory)).output()?;
         expect_same(line, &expected, &String::from_utf8_lossy(&output.stdout))?;
     }
@@ -93,12 +95,14 @@ fn a_package_without_a_pipeline_passes() -> Result<()> {
 #[test]
 fn a_directory_that_is_not_there_is_named() -> Result<()> {
     let place = Place::with(&[("file", "")])?;
-    place.run("render gone")?.exits(1)?.says(
-        "error: cannot open the package `gone`: No such file or directory (os error 2)\n",
-    )?;
-    place.run("render file")?.exits(1)?.says(
-        "error: `file` is not a directory; give the directory that holds the Kptfile\n",
-    )?;
+    place
+        .run("render gone")?
+        .exits(1)?
+        .says("error: cannot open the package `gone`: No such file or directory (os error 2)\n")?;
+    place
+        .run("render file")?
+        .exits(1)?
+        .says("error: `file` is not a directory; give the directory that holds the Kptfile\n")?;
     let here = place.path()?;
     place.run("render .")?.exits(1)?.says(&format!("error: no Kptfile found at `{}`\n", here.display()))?;
     place
@@ -137,9 +141,10 @@ fn a_broken_kptfile_is_told_with_line_field_and_a_guess_and_nothing_is_written()
         ensure!(place.state()? == before, "a refused Kptfile is left alone");
     }
     let place = Place::with(&[("pkg/Kptfile", "")])?;
-    place.run("render pkg")?.exits(1)?.says(
-        "error: Kptfile: it is empty: a Kptfile starts with `apiVersion: kpt.dev/v1` and `kind: Kptfile`\n",
-    )?;
+    place
+        .run("render pkg")?
+        .exits(1)?
+        .says("error: Kptfile: it is empty: a Kptfile starts with `apiVersion: kpt.dev/v1` and `kind: Kptfile`\n")?;
     let place = Place::with(&[("pkg/Kptfile", "apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\n")])?;
     place.run("render pkg")?.exits(1)?.says(
         "error: Kptfile:1: apiVersion kpt.dev/v1alpha1 is an old version of the Kptfile schema: use kpt.dev/v1 \

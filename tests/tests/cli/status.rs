@@ -26,7 +26,9 @@ status:
 
 #[test]
 fn the_status_is_full_conditions_alone_or_nothing() -> Result<()> {
-    for (flag, status) in [("", FULL), ("--status=full", FULL), ("--status=conditions", CONDITIONS), ("--status=none", "")] {
+    for (flag, status) in
+        [("", FULL), ("--status=full", FULL), ("--status=conditions", CONDITIONS), ("--status=none", "")]
+    {
         let place = Place::with_mutator("image: no-op")?;
         place.run(&format!("render pkg -q {flag}"))?.exits(0)?.says("")?;
         expect_same("Kptfile", &format!("{}{status}", kptfile_with("image: no-op")), &place.read("pkg/Kptfile")?)?;

@@ -44,6 +44,10 @@ fn many_renders_that_want_the_same_all_pass() -> Result<()> {
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     place.run("render pkg -q --check")?.exits(0)?;
-    ensure!(place.read("pkg/a.yaml")? == format!("{}  labels:\n    tier: web\n", config_map("a")), "{}", place.read("pkg/a.yaml")?);
+    ensure!(
+        place.read("pkg/a.yaml")? == format!("{}  labels:\n    tier: web\n", config_map("a")),
+        "{}",
+        place.read("pkg/a.yaml")?
+    );
     Ok(())
 }
