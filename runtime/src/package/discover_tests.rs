@@ -7,7 +7,7 @@ fn package(paths: &[&str]) -> PackageFiles {
 /// A package whose `.krmignore` files hold what follows `=`; other files are empty.
 fn package_with(paths: &[&str], limits: &PackageLimits) -> Result<PackageFiles, ReadError> {
     let files = paths.iter().map(|path| path.split_once('=').unwrap_or((path, "")));
-    PackageFiles::from_map("/work/app", files.map(|(path, text)| (path, text.as_bytes())), limits)
+    PackageFiles::from_map("/srv/app", files.map(|(path, text)| (path, text.as_bytes())), limits)
 }
 
 fn paths(package: &PackageFiles) -> Vec<&str> {
@@ -53,7 +53,7 @@ fn a_package_owns_what_lies_below_it_down_to_the_next_one() {
     assert_eq!(package.packages[1].files, ["db/Kptfile", "db/x/b.yaml"]);
     assert_eq!(package.packages[1].relative("db/x/b.yaml"), Some("x/b.yaml"));
     assert_eq!(package.packages[1].relative("dbx/c.yaml"), None);
-    assert_eq!(package.absolute_path(&package.packages[1]), "/work/app/db");
+    assert_eq!(package.absolute_path(&package.packages[1]), "/srv/app/db");
 }
 
 #[test]
