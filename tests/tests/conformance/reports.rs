@@ -120,10 +120,11 @@ type Check = fn(&Report) -> Result<()>;
 /// The check of a report; `None` for those whose functions or subject do not exist yet.
 fn check(number: u32) -> Option<Check> {
     Some(match number {
-        1 | 3 | 4 | 6 | 7 | 8 | 9 | 11 | 34 | 41 | 42 | 44 => Report::exact,
+        1 | 3 | 4 | 6 | 7 | 8 | 9 | 11 | 15 | 34 | 36 | 41 | 42 | 44 => Report::exact,
         12 => duplicate_key,
         16 => kptfile_unchanged,
         18 => config_path_in_subdirectory,
+        19 => changed_configuration,
         21 => path_outside,
         22 => subpackage_paths,
         23 => symlinks,
@@ -174,6 +175,13 @@ fn config_path_in_subdirectory(report: &Report) -> Result<()> {
     ensure!(first.contains_key("conf/configmap_made.yaml"), "files: {:?}", first.keys());
     report.succeeds(&["--status=none"])?;
     same_files(&first, &report.after()?)
+}
+
+/// The configuration of a step is what the steps before it left, in the same render.
+fn changed_configuration(report: &Report) -> Result<()> {
+    report.succeeds(&["--status=none"])?;
+    contains(&report.text("ns.yaml")?, &["namespace: blue # kpt-set: ${ns}"])?;
+    contains(&report.text("a.yaml")?, &["namespace: blue"])
 }
 
 fn path_outside(report: &Report) -> Result<()> {
