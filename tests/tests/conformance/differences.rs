@@ -17,6 +17,9 @@ pub(crate) struct Difference {
     /// Our own expected output, a path below `tests/conformance/expected`; for a golden case it replaces `.expected`,
     /// for a YAML case `kpt.yaml`.
     pub(crate) expected: String,
+    /// The golden is older than the function's present generation: replaced, no difference.
+    #[serde(default)]
+    pub(crate) outdated: bool,
 }
 
 /// All differences by case name.

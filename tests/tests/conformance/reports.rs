@@ -120,9 +120,10 @@ type Check = fn(&Report) -> Result<()>;
 /// The check of a report; `None` for those whose functions or subject do not exist yet.
 fn check(number: u32) -> Option<Check> {
     Some(match number {
-        1 | 3 | 4 | 6 | 7 | 8 | 9 | 11 | 15 | 34 | 36 | 41 | 42 | 44 => Report::exact,
+        1 | 3 | 4 | 6 | 7 | 8 | 9 | 11 | 15 | 34 | 35 | 36 | 38 | 41 | 42 | 44 => Report::exact,
         12 => duplicate_key,
         16 => kptfile_unchanged,
+        17 => only_a_configuration,
         18 => config_path_in_subdirectory,
         19 => changed_configuration,
         21 => path_outside,
@@ -135,10 +136,23 @@ fn check(number: u32) -> Option<Check> {
         29 => malformed,
         30 => kptfile_typo,
         33 => big_package,
+        39 => the_same_again,
         46 => never_ends,
         47 => huge_object,
         _ => return None,
     })
+}
+
+/// The configuration is an item itself: upsert-resource finds it and replaces it by itself.
+fn only_a_configuration(report: &Report) -> Result<()> {
+    let ran = report.succeeds(&["--status=none"])?;
+    contains(&ran.stderr, &["Successfully executed 1 function(s) in 1 package(s)."])?;
+    report.unchanged()
+}
+
+/// A second and a third render change nothing.
+fn the_same_again(report: &Report) -> Result<()> {
+    (0..3).try_for_each(|_| report.exact())
 }
 
 fn duplicate_key(report: &Report) -> Result<()> {

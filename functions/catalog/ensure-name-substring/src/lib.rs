@@ -26,7 +26,7 @@ pub fn function() -> impl portico_fn::Processor {
 fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let passed = match Settings::read(list.function_config.as_ref()) {
-        Ok(settings) => rename_all(&mut list.items, &settings, &mut results),
+        Ok(settings) => rename_all(list, &settings, &mut results),
         Err(message) => {
             results.error(format!("failed to load the `functionConfig`: {message}"));
             false
@@ -36,10 +36,16 @@ fn process(list: &mut ResourceList) -> Verdict {
     passed.into()
 }
 
-fn rename_all(items: &mut [Resource], settings: &Settings, results: &mut Results) -> bool {
+fn rename_all(list: &mut ResourceList, settings: &Settings, results: &mut Results) -> bool {
+    let own = list.function_config.as_ref().map(identity);
+    let items = &mut list.items;
     let mut renamed = Renamed::default();
     let mut passed = true;
     for item in items.iter_mut().filter(|item| !keeps_its_name(item)) {
+        // a pipeline may name its configuration by kind and name: with another one the next render would miss it
+        if own.as_ref() == Some(&identity(item)) {
+            continue;
+        }
         let before = item.name().to_owned();
         renamed.expect(item, &before);
         if let Err(error) = rename(item, settings) {
@@ -58,6 +64,11 @@ fn rename_all(items: &mut [Resource], settings: &Settings, results: &mut Results
         references::update(item, settings, &renamed);
     }
     passed
+}
+
+/// apiVersion, kind, namespace and name.
+fn identity(object: &Resource) -> [String; 4] {
+    [object.api_version(), object.kind(), object.namespace(), object.name()].map(str::to_owned)
 }
 
 /// Types whose names mean something outside of the package.

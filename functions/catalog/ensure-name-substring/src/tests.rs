@@ -65,6 +65,13 @@ fn types_whose_names_mean_something_outside_keep_them() {
 }
 
 #[test]
+fn the_functions_own_configuration_keeps_its_name() {
+    let own = item("v1", "ConfigMap", "c", "");
+    let out = prefixed(&format!("{own}{}", item("v1", "ConfigMap", "d", "")));
+    assert!(out.contains("    name: c\n") && out.contains("    name: dev-d\n"), "{out}");
+}
+
+#[test]
 fn every_way_of_a_pod_to_name_another_object_follows() {
     let spec = "\
 containers:
