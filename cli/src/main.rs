@@ -5,6 +5,8 @@ mod commands;
 mod diff;
 mod printer;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod setup;
 mod units;
 
