@@ -1,7 +1,7 @@
 //! Which items are meant.
 
+use go_regex::Regex;
 use portico_fn::{DEFAULT_NAMESPACE, Resource, group, version};
-use regex::RegexBuilder;
 
 use crate::requirements::Requirements;
 use crate::settings::{Select, SourceSelector, Target};
@@ -12,8 +12,6 @@ const PREVIOUS: [&str; 3] = [
     "internal.config.kubernetes.io/previousNamespaces",
     "internal.config.kubernetes.io/previousKinds",
 ];
-/// Largest compiled pattern, in bytes.
-const PATTERN_SIZE: usize = 1 << 20;
 
 /// Who an item is, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +59,7 @@ impl Identity {
 enum Pattern {
     Any,
     Text(String),
-    Regex(regex::Regex),
+    Regex(Regex),
 }
 
 impl Pattern {
@@ -69,12 +67,10 @@ impl Pattern {
         if pattern.is_empty() {
             return Ok(Pattern::Any);
         }
-        if regex::escape(pattern) == pattern || pattern.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        if pattern.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
             return Ok(Pattern::Text(pattern.to_owned()));
         }
-        RegexBuilder::new(&format!("^(?:{pattern})$"))
-            .size_limit(PATTERN_SIZE)
-            .build()
+        go_regex::compile(&format!("^(?:{pattern})$"))
             .map(Pattern::Regex)
             .map_err(|_| format!("`{pattern}` is no regular expression that can be used"))
     }

@@ -1,13 +1,11 @@
 //! Names of images: which are meant, and what becomes of them.
 
-use regex::{Regex, RegexBuilder};
+use go_regex::Regex;
 
 use crate::Image;
 
 /// What may follow the name.
 const SUFFIX: &str = "(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?$";
-/// Largest compiled pattern, in bytes.
-const PATTERN_SIZE: usize = 1 << 20;
 
 /// Finds the images that are meant.
 pub(crate) struct Matcher<'a> {
@@ -22,7 +20,7 @@ impl<'a> Matcher<'a> {
     pub(crate) fn new(image: &'a Image) -> Result<Matcher<'a>, String> {
         let name = &image.name;
         let unreadable = |_| format!("`name` is `{name}`, which is neither a name nor a regular expression");
-        let compile = |pattern: &str| RegexBuilder::new(pattern).size_limit(PATTERN_SIZE).build().map_err(unreadable);
+        let compile = |pattern: &str| go_regex::compile(pattern).map_err(unreadable);
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':');
         let whole = if name.chars().all(is_name) { None } else { Some(compile(&format!("^{name}{SUFFIX}"))?) };
         Ok(Matcher { image, suffix: compile(&format!("^{SUFFIX}"))?, whole })
