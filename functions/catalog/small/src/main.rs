@@ -3,6 +3,9 @@
 //! Each of them would carry its own copy of the YAML core, most of its size. One module holds it once, is compiled once
 //! and loaded once in a render that calls several of them. `argv[0]` says which function is meant.
 
+#[cfg(test)]
+mod odd;
+
 use std::process::ExitCode;
 
 use portico_fn::{Output, Program, main_of};

@@ -94,6 +94,53 @@ const CASES: &[Case] = &[
         apply_setters::program,
         Config::Data(&[("replicas", "3"), ("commit", "0071335"), ("flag", "yes"), ("hex", "9e5")]),
     ),
+    case("catalog/examples/apply-replacements-simple", apply_replacements::program, Config::File("replacements.yaml")),
+    case(
+        "catalog/examples/set-image-simple",
+        set_image::program,
+        Config::Data(&[("name", "nginx"), ("newName", "bitnami/nginx"), ("newTag", "1.21.4")]),
+    ),
+    case(
+        "catalog/examples/set-image-imperative",
+        set_image::program,
+        Config::Data(&[("name", "nginx"), ("newName", "bitnami/nginx"), ("newTag", "1.21.4")]),
+    ),
+    case("catalog/examples/set-image-advanced", set_image::program, Config::File("fn-config.yaml")),
+    case(
+        "catalog/examples/set-image-digest",
+        set_image::program,
+        Config::Data(&[
+            ("name", "nginx"),
+            ("newName", "bitnami/nginx"),
+            ("digest", "sha256:e1d6f00f191515945233f562777fc9ab3b7637ea75169b3dd628d46c9b24400f"),
+        ]),
+    ),
+    case("catalog/examples/upsert-resource-simple", upsert_resource::program, Config::File("fn-config.yaml")),
+    case("catalog/examples/upsert-resource-at-path", upsert_resource::program, Config::File("fn-config.yaml")),
+    case(
+        "catalog/examples/remove-local-config-resources-imperative",
+        remove_local_config_resources::program,
+        Config::None,
+    ),
+    case(
+        "catalog/examples/set-enforcement-action-simple",
+        set_enforcement_action::program,
+        Config::Data(&[("enforcementAction", "dryrun")]),
+    ),
+    case(
+        "catalog/contrib-examples/delete-annotations-simple",
+        delete_annotations::program,
+        Config::Data(&[("annotationKeys", "annotation-to-delete")]),
+    ),
+    case("catalog/examples/set-project-id-simple", set_project_id::program, Config::Data(&[("project-id", "foo")])),
+    case("reports/17-package-with-only-a-function-config", upsert_resource::program, Config::File("fn-config.yaml")),
+    case(
+        "reports/35-set-image-keeps-tag",
+        set_image::program,
+        Config::Data(&[("name", "acme/git"), ("newName", "mirror.example.com/acme/git")]),
+    ),
+    case("reports/38-apply-replacements-keeps-type", apply_replacements::program, Config::File("repl.yaml")),
+    case("reports/39-ensure-name-substring-idempotent", ensure_name_substring::program, Config::File("ens.yaml")),
 ];
 
 #[test]
@@ -215,7 +262,8 @@ fn write(items: impl Iterator<Item = Resource>) -> BTreeMap<String, String> {
     for mut item in items {
         let place = (
             item.path().expect("a path").to_owned(),
-            item.index().and_then(|index| index.parse().ok()).expect("an index"),
+            // a new resource has none
+            item.index().and_then(|index| index.parse().ok()).unwrap_or_default(),
         );
         let sequences = item.seq_style();
         item.strip_internal();
