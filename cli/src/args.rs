@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use portico_runtime::image::ImagePrefix;
 
@@ -59,6 +60,27 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+impl Command {
+    /// How this command is to print, if it can be told.
+    pub(crate) fn messages(&self) -> Option<&MessageArgs> {
+        match self {
+            Command::Render(arguments) | Command::Fn(FnArgs { command: FnCommand::Render(arguments) }) => {
+                Some(&arguments.messages)
+            }
+            Command::Eval(arguments) | Command::Fn(FnArgs { command: FnCommand::Eval(arguments) }) => {
+                Some(&arguments.messages)
+            }
+            Command::Source(arguments) | Command::Fn(FnArgs { command: FnCommand::Source(arguments) }) => {
+                Some(&arguments.messages)
+            }
+            Command::Sink(arguments) | Command::Fn(FnArgs { command: FnCommand::Sink(arguments) }) => {
+                Some(&arguments.messages)
+            }
+            Command::Functions(_) | Command::Completion { .. } => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -118,10 +140,10 @@ pub(crate) struct EvalArgs {
     #[arg(default_value = ".", value_name = "DIR|-")]
     pub(crate) directory: PathBuf,
     /// The function to run, by image name
-    #[arg(long, short = 'i', group = "what")]
+    #[arg(long, short = 'i', group = "what", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) image: Option<String>,
     /// A program of this machine to run as the function, with its arguments
-    #[arg(long, group = "what", value_name = "COMMAND")]
+    #[arg(long, group = "what", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) exec: Option<String>,
     /// File with the functionConfig
     #[arg(long, value_name = "FILE", conflicts_with = "arguments")]

@@ -28,28 +28,34 @@ pub(crate) enum Exit {
 
 fn main() -> ExitCode {
     let arguments = units::without_log_levels(std::env::args_os());
-    let result = match Cli::parse_from(arguments).command {
+    let command = Cli::parse_from(arguments).command;
+    let result = match &command {
         Command::Render(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Render(arguments) }) => {
-            commands::render::run(&arguments)
+            commands::render::run(arguments)
         }
         Command::Eval(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Eval(arguments) }) => {
-            commands::eval::run(&arguments)
+            commands::eval::run(arguments)
         }
         Command::Source(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Source(arguments) }) => {
-            commands::source::run(&arguments)
+            commands::source::run(arguments)
         }
         Command::Sink(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Sink(arguments) }) => {
-            commands::sink::run(&arguments)
+            commands::sink::run(arguments)
         }
         Command::Functions(arguments) => commands::functions::run(&arguments.command),
-        Command::Completion { shell } => commands::completion(shell),
+        Command::Completion { shell } => commands::completion(*shell),
     };
     match result {
         Ok(Exit::Passed) => ExitCode::SUCCESS,
         Ok(Exit::Failed) => ExitCode::from(1),
         Ok(Exit::Interrupted) => ExitCode::from(130),
         Err(error) => {
-            printer::bare_error(&error);
+            // The chain of causes, each once.
+            let text = format!("error: {error:#}");
+            match command.messages() {
+                Some(messages) => printer::Printer::new(messages, false).error(&text),
+                None => printer::bare_error(&text),
+            }
             ExitCode::from(1)
         }
     }

@@ -90,7 +90,8 @@ impl Printer {
     /// An error; printed whatever the verbosity, unless progress is JSON, which then carries it.
     pub(crate) fn error(&self, text: &str) {
         if self.json() {
-            self.object(&serde_json::json!({"event": "error", "message": text}));
+            let message = text.strip_prefix("error: ").unwrap_or(text);
+            self.object(&serde_json::json!({"event": "error", "message": message}));
         } else if self.color {
             write_stderr(&format!("{RED}{}{RED:#}\n", visible(text)));
         } else {
@@ -129,9 +130,9 @@ pub(crate) fn write_stdout(data: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// The chain of an error that no command printed itself: its causes behind it, each once.
-pub(crate) fn bare_error(error: &anyhow::Error) {
-    write_stderr(&format!("error: {}\n", visible(&format!("{error:#}"))));
+/// An error of a command that takes no flags about messages.
+pub(crate) fn bare_error(text: &str) {
+    write_stderr(&format!("{}\n", visible(text)));
 }
 
 fn write_stderr(text: &str) {

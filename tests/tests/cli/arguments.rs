@@ -22,6 +22,8 @@ fn a_wrong_command_line_exits_with_2_and_shows_usage() -> Result<()> {
         ("fn", "Usage: portico fn <COMMAND>"),
         ("eval pkg", "<--image <IMAGE>|--exec <COMMAND>>"),
         ("eval pkg -i no-op --exec cat", "cannot be used with"),
+        ("eval pkg -i ''", "a value is required for '--image <IMAGE>'"),
+        ("eval pkg --exec ''", "a value is required for '--exec <COMMAND>'"),
         ("eval pkg -i no-op -- color", "write KEY=VALUE"),
         ("eval pkg -i no-op --match-labels color", "write KEY=VALUE"),
         ("eval pkg -i no-op --fn-config f.yaml -- a=b", "cannot be used with"),

@@ -43,6 +43,30 @@ fn json_progress_is_one_object_a_line_with_the_error_among_them() -> Result<()> 
 }
 
 #[test]
+fn json_progress_carries_every_error_that_is_no_wrong_command_line() -> Result<()> {
+    let place = Place::with(&[("broken/Kptfile", "a: [\n"), ("none/a.yaml", "")])?;
+    let told = |message: &str| format!("{{\"event\":\"error\",\"message\":\"{message}\"}}\n");
+    place
+        .run("render gone --progress json")?
+        .exits(1)?
+        .says(&told("cannot open the package `gone`: No such file or directory (os error 2)"))?;
+    place
+        .run("source gone --progress json")?
+        .exits(1)?
+        .mentions(&["{\"event\":\"error\",\"message\":\"cannot open"])?;
+    place
+        .run("render broken --progress json")?
+        .exits(1)?
+        .mentions(&["{\"event\":\"error\",\"message\":\"Kptfile:2: "])?;
+    let none = place.path()?.join("none");
+    place
+        .run("render none --progress json")?
+        .exits(1)?
+        .says(&told(&format!("no Kptfile found at `{}`", none.display())))?;
+    Ok(())
+}
+
+#[test]
 fn colours_are_off_without_a_terminal_and_on_when_asked_for() -> Result<()> {
     let place = Place::with_mutator("image: no-op")?;
     for flag in ["", "--color auto", "--color never"] {
