@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use portico_fn::{Error, Output, Resource, ResourceList, Results, Severity, Verdict, run};
 
 const KEYS: &str = "annotationKeys";
@@ -21,8 +23,8 @@ pub fn function() -> impl portico_fn::Processor {
 fn process(list: &mut ResourceList) -> Verdict {
     let mut results = Results::from(std::mem::take(&mut list.results));
     let keys = list.function_config.as_ref().map_or("", |config| config.string_at(&["data", KEYS])).to_owned();
-    let mut keys: Vec<&str> = keys.split(',').map(str::trim).filter(|key| !key.is_empty()).collect();
-    keys.dedup();
+    let keys = keys.split(',').map(str::trim).filter(|key| !key.is_empty());
+    let keys: HashMap<&str, usize> = keys.zip(0..).collect();
     let passed = !keys.is_empty();
     if passed {
         delete(&mut list.items, &keys, &mut results);
@@ -33,17 +35,21 @@ fn process(list: &mut ResourceList) -> Verdict {
     passed.into()
 }
 
-fn delete(items: &mut [Resource], keys: &[&str], results: &mut Results) {
+/// `keys` says which annotations go, and in which order that is reported.
+fn delete(items: &mut [Resource], keys: &HashMap<&str, usize>, results: &mut Results) {
     let mut deleted = Results::new();
     let mut objects = 0;
     let named = |item: &Resource| [item.kind(), item.name(), item.api_version()].iter().all(|part| !part.is_empty());
     for item in items.iter_mut().filter(|item| named(item)) {
-        let gone: Vec<&&str> = keys.iter().filter(|key| item.remove_annotation(key)).collect();
+        let mut gone: Vec<(usize, &str)> =
+            item.annotations().filter_map(|(key, _)| keys.get_key_value(key)).map(|(key, at)| (*at, *key)).collect();
         if gone.is_empty() {
             continue;
         }
+        gone.sort_unstable();
+        item.remove_annotations(|key| keys.contains_key(key));
         objects += 1;
-        for key in gone {
+        for (_, key) in gone {
             // the catalog's function spells it so
             let message = format!("Annonation: [{key}] removed from resource: [{}]", item.name());
             deleted.about_file(item, Severity::Info, message);

@@ -1,5 +1,7 @@
 //! The setter `project-id` in the pipelines of the package.
 
+use std::collections::HashMap;
+
 use portico_fn::yaml::{NodeId, Style};
 use portico_fn::{FieldError, KubeObject, Resource, field};
 
@@ -29,14 +31,21 @@ pub(crate) fn set(items: &mut [Resource], project: &str) -> Result<(), String> {
     if kptfiles.is_empty() {
         return Err(NO_KPTFILE.to_owned());
     }
+    let mut files: HashMap<String, usize> = HashMap::new();
+    for (index, item) in items.iter().enumerate() {
+        if let Some(path) = item.path() {
+            files.entry(path.to_owned()).or_insert(index);
+        }
+    }
     for index in kptfiles {
         match setters(&items[index])? {
             Setters::Step(step) => fill(&mut items[index], step, "configMap", project)?,
             Setters::File(path) => {
                 let path = beside(&items[index], &path);
-                let object = items.iter_mut().find(|item| item.path() == Some(path.as_str()));
-                let object = object
-                    .ok_or_else(|| format!("no object of the package is in `{path}`, the file of the setters"))?;
+                let found = files.get(&path);
+                let found =
+                    found.ok_or_else(|| format!("no object of the package is in `{path}`, the file of the setters"))?;
+                let object = &mut items[*found];
                 let root = object.root();
                 fill(object, root, "data", project)?;
             }
