@@ -21,6 +21,6 @@ pub use identity::{DEFAULT_NAMESPACE, KubeObject, LOCAL_CONFIG, ResourceId, UNKN
 pub use plain::{MAX_PLAIN_DEPTH, MAX_PLAIN_NODES, PlainError, plain_copy};
 pub use portico_krm::results::{Field as ResultField, File as ResultFile, FunctionResult, ResourceRef};
 pub use portico_krm::{Resource, ResourceList, annotations, yaml};
-pub use process::{Error, Output, Processor, Program, Verdict, as_main, main_of, run, run_in_order};
+pub use process::{Error, Output, Processor, Program, Verdict, as_main, main_of, run, run_in_order, run_silently};
 pub use results::{Results, Severity};
 pub use runner::{FUNCTION_GROUP, Runner, RunnerConfig, with_runner};

@@ -87,6 +87,19 @@ pub fn run_in_order(function: &impl Processor, input: &[u8]) -> Output {
     }
 }
 
+/// Like [`run_in_order`], with the manners of the TypeScript SDK: a function that finds fault with the package says so
+/// in its results alone, and stderr stays empty.
+pub fn run_silently(function: &impl Processor, input: &[u8]) -> Output {
+    let found_fault = std::cell::Cell::new(false);
+    let watched = |list: &mut ResourceList| {
+        let verdict = function.process(list)?;
+        found_fault.set(verdict == Verdict::Fail);
+        Ok(verdict)
+    };
+    let output = run_in_order(&watched, input);
+    if found_fault.get() { Output { stderr: String::new(), ..output } } else { output }
+}
+
 fn parse(input: &[u8]) -> Result<ResourceList, Output> {
     ResourceList::parse(input, &ParseLimits::default()).map_err(|error| Output {
         stdout: Vec::new(),
