@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn properties_are_told_one_by_one_as_their_own_field() {
         let names = vec!["selector".to_owned(), "template".to_owned()];
-        let expected =
-            [("selector", "selector is required"), ("template", "template is required")].map(|(f, m)| (f.into(), m.into()));
+        let expected = [("selector", "selector is required"), ("template", "template is required")]
+            .map(|(f, m)| (f.into(), m.into()));
         assert_eq!(said(&["spec"], Problem::Required(names)), expected);
         assert_eq!(
             said(&["spec"], Problem::Additional(vec!["templates".to_owned()])),

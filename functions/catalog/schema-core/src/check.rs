@@ -11,10 +11,10 @@ use crate::schemas::{LookupError, Schemas};
 use crate::value::{Type, canonical, equals, number};
 
 /// Deepest nesting of values and references; the call stack of a function is 1 MiB.
-pub const MAX_DEPTH: usize = 1_200;
+pub const MAX_DEPTH: usize = 800;
 /// Most pairs of a value and a schema that are looked at for one object. Schemas with alternatives in alternatives can
 /// ask for any number of them.
-pub const MAX_STEPS: usize = 20_000_000;
+pub const MAX_STEPS: usize = 2_000_000;
 
 /// Where the properties that must not be there are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,8 @@ pub(crate) fn check(
     schemas: &Schemas<'_>,
     order: ClosedOrder,
 ) -> Result<Vec<Violation>, LookupError> {
-    let mut checker = Checker { tree, schemas, order, path: Vec::new(), found: Vec::new(), depth: 0, steps: 0 };
+    let (path, found) = (Vec::new(), Vec::new());
+    let mut checker = Checker { tree, schemas, order, path, found, first_only: false, depth: 0, steps: 0 };
     checker.node(id, schema)?;
     Ok(checker.found)
 }
@@ -50,12 +51,17 @@ struct Checker<'a> {
     order: ClosedOrder,
     path: Vec<Step<'a>>,
     found: Vec<Violation>,
+    /// One violation is enough to know that a schema does not fit.
+    first_only: bool,
     depth: usize,
     steps: usize,
 }
 
 impl<'a> Checker<'a> {
     fn node(&mut self, id: NodeId, schema: &Schema) -> Result<(), LookupError> {
+        if self.first_only && !self.found.is_empty() {
+            return Ok(());
+        }
         self.steps += 1;
         if self.steps > MAX_STEPS {
             return Err(LookupError::TooManySteps);
@@ -251,11 +257,13 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// What a schema does not allow, without telling it.
+    /// What a schema does not allow, without telling it. All of it only where it may be told later.
     fn trial(&mut self, id: NodeId, schema: &Schema) -> Result<Vec<Violation>, LookupError> {
-        let before = std::mem::take(&mut self.found);
+        let found = std::mem::take(&mut self.found);
+        let first_only = std::mem::replace(&mut self.first_only, self.order == ClosedOrder::Last);
         self.node(id, schema)?;
-        Ok(std::mem::replace(&mut self.found, before))
+        self.first_only = first_only;
+        Ok(std::mem::replace(&mut self.found, found))
     }
 
     /// Reports that no alternative fits, if there is one that comes closest.

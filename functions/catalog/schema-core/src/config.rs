@@ -105,9 +105,7 @@ fn choose_version(bundle: &Bundle, given: &str) -> Result<(Option<String>, usize
     let number = versions.iter().position(|version| *version == minor);
     match number.filter(|_| !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit())) {
         Some(number) => Ok((Some(format!("v{minor}.{patch}")), number)),
-        None => {
-            Err(ConfigError::Version { given: given.to_owned(), first: versions[0], last: versions[newest] })
-        }
+        None => Err(ConfigError::Version { given: given.to_owned(), first: versions[0], last: versions[newest] }),
     }
 }
 

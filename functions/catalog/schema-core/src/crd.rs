@@ -75,12 +75,7 @@ impl Definitions {
     }
 
     /// The schema of a kind that the package defines.
-    pub(crate) fn find(
-        &self,
-        api_version: &str,
-        kind: &str,
-        strict: bool,
-    ) -> Result<Option<Rc<Schema>>, LookupError> {
+    pub(crate) fn find(&self, api_version: &str, kind: &str, strict: bool) -> Result<Option<Rc<Schema>>, LookupError> {
         // no definitions is the usual case
         if self.kinds.is_empty() {
             return Ok(None);

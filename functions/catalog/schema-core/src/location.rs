@@ -5,7 +5,8 @@ use std::path::Path;
 use thiserror::Error;
 
 /// What is added to a location that names no file: where kubeconform and kubeval keep the schemas of Kubernetes.
-const LAYOUT: &str = "/{{ .NormalizedKubernetesVersion }}-standalone{{ .StrictSuffix }}/{{ .ResourceKind }}{{ .KindSuffix }}.json";
+const LAYOUT: &str =
+    "/{{ .NormalizedKubernetesVersion }}-standalone{{ .StrictSuffix }}/{{ .ResourceKind }}{{ .KindSuffix }}.json";
 /// The name of the embedded schemas.
 const DEFAULT: &str = "default";
 
@@ -75,7 +76,8 @@ impl Location {
         if path.contains("://") {
             return Err(LocationError::Network(text.to_owned()));
         }
-        let path = if path.ends_with("json") { path.to_owned() } else { format!("{}{LAYOUT}", path.trim_end_matches('/')) };
+        let path =
+            if path.ends_with("json") { path.to_owned() } else { format!("{}{LAYOUT}", path.trim_end_matches('/')) };
         let probe = Target { version: "master", strict: false, api_version: "v1", kind: "Pod" };
         fill(&path, probe).map_err(|name| LocationError::Placeholder { location: text.to_owned(), name })?;
         let fixed = path.split("{{").next().unwrap_or_default();
@@ -132,15 +134,20 @@ mod tests {
 
     #[test]
     fn a_directory_gets_the_layout_of_kubeconform() {
-        let target = Target { version: "v1.29.0", strict: true, api_version: "rbac.authorization.k8s.io/v1", kind: "Role" };
-        assert_eq!(fill(&format!("/s{LAYOUT}"), target).as_deref(), Ok("/s/v1.29.0-standalone-strict/role-rbac-v1.json"));
+        let target =
+            Target { version: "v1.29.0", strict: true, api_version: "rbac.authorization.k8s.io/v1", kind: "Role" };
+        assert_eq!(
+            fill(&format!("/s{LAYOUT}"), target).as_deref(),
+            Ok("/s/v1.29.0-standalone-strict/role-rbac-v1.json")
+        );
         let target = Target { version: "master", strict: false, api_version: "v1", kind: "Pod" };
         assert_eq!(fill(&format!("/s{LAYOUT}"), target).as_deref(), Ok("/s/master-standalone/pod-v1.json"));
     }
 
     #[test]
     fn an_object_cannot_name_a_file_outside() {
-        let target = Target { version: "master", strict: false, api_version: "../../x/../v1", kind: "../../etc/passwd" };
+        let target =
+            Target { version: "master", strict: false, api_version: "../../x/../v1", kind: "../../etc/passwd" };
         let filled = fill("/s/{{.Group}}/{{ .ResourceKind }}_{{.ResourceAPIVersion}}.json", target).expect("filled");
         assert!(!filled.contains("..") && filled.matches('/').count() == 3, "{filled}");
     }

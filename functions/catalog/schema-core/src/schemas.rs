@@ -45,7 +45,10 @@ pub enum LookupError {
     #[error("the object and its schema are nested more than {} deep; a reference may lead to itself", crate::MAX_DEPTH)]
     TooDeep,
     /// Alternatives in alternatives.
-    #[error("checking the object takes more than {} steps; its schema has alternatives in alternatives", crate::MAX_STEPS)]
+    #[error(
+        "checking the object takes more than {} steps; its schema has alternatives in alternatives",
+        crate::MAX_STEPS
+    )]
     TooManySteps,
 }
 
@@ -136,10 +139,8 @@ impl<'a> Schemas<'a> {
         if let Some(schema) = self.read.borrow().get(name) {
             return Ok(Rc::clone(schema));
         }
-        let text = self
-            .bundle
-            .definition(name, self.options.version_number)?
-            .ok_or(BundleError("a definition is missing"))?;
+        let text =
+            self.bundle.definition(name, self.options.version_number)?.ok_or(BundleError("a definition is missing"))?;
         let value: Value = serde_json::from_str(text).map_err(|_| BundleError("a definition is no JSON"))?;
         let reader = Reader { base: Base::Kubernetes, closed: self.options.strict };
         self.keep(name, reader.read(&value))
@@ -158,8 +159,7 @@ impl<'a> Schemas<'a> {
     }
 
     fn keep(&self, name: &str, schema: Result<Schema, SchemaError>) -> Result<Rc<Schema>, LookupError> {
-        let schema =
-            schema.map_err(|error| LookupError::Schema { name: name.to_owned(), fault: error.to_string() })?;
+        let schema = schema.map_err(|error| LookupError::Schema { name: name.to_owned(), fault: error.to_string() })?;
         let schema = Rc::new(schema);
         self.read.borrow_mut().insert(name.to_owned(), Rc::clone(&schema));
         Ok(schema)

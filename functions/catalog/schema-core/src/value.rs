@@ -37,8 +37,7 @@ impl Type {
     }
 
     pub(crate) fn of_name(name: &str) -> Option<Type> {
-        let all =
-            [Type::Null, Type::Boolean, Type::Number, Type::Integer, Type::String, Type::Array, Type::Object];
+        let all = [Type::Null, Type::Boolean, Type::Number, Type::Integer, Type::String, Type::Array, Type::Object];
         all.into_iter().find(|each| each.name() == name)
     }
 
