@@ -14,7 +14,7 @@ use crate::value::{Type, canonical, equals, number};
 pub const MAX_DEPTH: usize = 800;
 /// Most pairs of a value and a schema that are looked at for one object. Schemas with alternatives in alternatives can
 /// ask for any number of them.
-pub const MAX_STEPS: usize = 2_000_000;
+pub const MAX_STEPS: usize = 1_000_000;
 
 /// Where the properties that must not be there are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! From JSON to [`Schema`].
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::problem::Bound;
-use crate::schema::{Additional, Pattern, Reference, Schema};
+use crate::schema::{Additional, Pattern, Place, Reference, Schema};
 use crate::value::Type;
 
 /// Deepest nesting of a schema that is read.
@@ -75,7 +76,10 @@ impl Reader {
     ) -> Result<(), SchemaError> {
         match key {
             "type" => schema.types = types(value).ok_or_else(|| fault(at, "must name a type, or a list of types"))?,
-            "$ref" => schema.reference = Some(self.reference(text(value, at)?, at)?),
+            "$ref" => {
+                let place = self.place(text(value, at)?, at)?;
+                schema.reference = Some(Reference { place, target: OnceCell::new() });
+            }
             "enum" => schema.values = Some(list(value, at)?.clone()),
             "const" => schema.constant = Some(value.clone()),
             "format" => schema.format = Some(text(value, at)?.into()),
@@ -133,9 +137,9 @@ impl Reader {
         Ok(schemas)
     }
 
-    fn reference(&self, text: &str, at: &[String]) -> Result<Reference, SchemaError> {
+    fn place(&self, text: &str, at: &[String]) -> Result<Place, SchemaError> {
         let file = match &self.base {
-            Base::Kubernetes => return Ok(Reference::Kubernetes(text.into())),
+            Base::Kubernetes => return Ok(Place::Kubernetes(text.into())),
             Base::File(file) => file,
         };
         let (place, pointer) = text.split_once('#').unwrap_or((text, ""));
@@ -151,7 +155,7 @@ impl Reader {
             let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
             Rc::from(format!("{directory}/{place}"))
         };
-        Ok(Reference::File { path, pointer: pointer.into() })
+        Ok(Place::File { path, pointer: pointer.into() })
     }
 }
 

@@ -1,7 +1,8 @@
 //! A schema, read and ready to check with.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use regex_lite::Regex;
 use serde_json::Value;
@@ -60,9 +61,17 @@ impl Pattern {
     }
 }
 
+/// A `$ref`.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) place: Place,
+    /// What is there, once it was looked up; whoever looked it up owns it.
+    pub(crate) target: OnceCell<Weak<Schema>>,
+}
+
 /// Where a `$ref` leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reference {
+pub(crate) enum Place {
     /// A definition of Kubernetes, by full name.
     Kubernetes(Box<str>),
     /// A place in a file.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use portico_fn::Resource;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::config::Options;
 use crate::crd::Definitions;
 use crate::location::{Location, Target, fill};
 use crate::read::{Base, Reader, SchemaError};
-use crate::schema::{Reference, Schema};
+use crate::schema::{Place, Reference, Schema};
 
 /// Largest file with a schema.
 const MAX_FILE: u64 = 64 << 20;
@@ -125,14 +125,19 @@ impl<'a> Schemas<'a> {
 
     /// The schema that a reference leads to.
     pub(crate) fn resolve(&self, reference: &Reference) -> Result<Rc<Schema>, LookupError> {
-        match reference {
-            Reference::Kubernetes(name) => self.definition(name),
-            Reference::File { path, pointer } => {
-                let name = format!("{path}#{pointer}");
-                self.file(path, pointer)?
-                    .ok_or_else(|| LookupError::Schema { name, fault: "it is referred to, but not there".to_owned() })
-            }
+        if let Some(target) = reference.target.get().and_then(Weak::upgrade) {
+            return Ok(target);
         }
+        let target = match &reference.place {
+            Place::Kubernetes(name) => self.definition(name)?,
+            Place::File { path, pointer } => self.file(path, pointer)?.ok_or_else(|| LookupError::Schema {
+                name: format!("{path}#{pointer}"),
+                fault: "it is referred to, but not there".to_owned(),
+            })?,
+        };
+        // `read` keeps it
+        let _ = reference.target.set(Rc::downgrade(&target));
+        Ok(target)
     }
 
     fn definition(&self, name: &str) -> Result<Rc<Schema>, LookupError> {
