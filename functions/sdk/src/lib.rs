@@ -4,6 +4,8 @@ pub mod config;
 mod depends_on;
 pub mod field;
 mod field_spec;
+#[cfg(not(target_family = "wasm"))]
+pub mod golden;
 mod gvk;
 mod identity;
 mod plain;
