@@ -57,7 +57,7 @@ struct Checker<'a> {
     steps: usize,
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     fn node(&mut self, id: NodeId, schema: &Schema) -> Result<(), LookupError> {
         if self.first_only && !self.found.is_empty() {
             return Ok(());

@@ -99,7 +99,7 @@ impl Definition {
     }
 }
 
-/// Turns a structural schema of OpenAPI v3 into JSON Schema: `nullable`, integers that may be strings, embedded
+/// Turns a structural schema of `OpenAPI` v3 into JSON Schema: `nullable`, integers that may be strings, embedded
 /// objects; and the strict form, where only the structure is closed, not the conditions in `allOf` and the like.
 fn adapt(value: &mut Value, strict: bool) {
     let Value::Object(map) = value else { return };

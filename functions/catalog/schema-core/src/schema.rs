@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::value::Type;
 
-/// A JSON Schema: the keywords that Kubernetes, OpenAPI v3 and the drafts from 4 share. Others are ignored.
+/// A JSON Schema: the keywords that Kubernetes, `OpenAPI` v3 and the drafts from 4 share. Others are ignored.
 #[derive(Debug, Default)]
 pub struct Schema {
     /// The schema `false`.

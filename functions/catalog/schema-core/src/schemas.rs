@@ -52,6 +52,9 @@ pub enum LookupError {
     TooManySteps,
 }
 
+/// Schemas by apiVersion and kind; `None` where there is none.
+type Kinds = HashMap<(String, String), Option<Rc<Schema>>>;
+
 /// The schemas of a run: those that the package defines, those at the configured locations.
 #[derive(Debug)]
 pub struct Schemas<'a> {
@@ -60,7 +63,7 @@ pub struct Schemas<'a> {
     definitions: Definitions,
     read: RefCell<HashMap<String, Rc<Schema>>>,
     files: RefCell<HashMap<String, Option<Rc<Value>>>>,
-    kinds: RefCell<HashMap<(String, String), Option<Rc<Schema>>>>,
+    kinds: RefCell<Kinds>,
 }
 
 impl<'a> Schemas<'a> {

@@ -62,9 +62,9 @@ fn a_reference_that_leads_nowhere_or_to_itself_is_an_error() {
     for (schema, part) in [
         (r##"{"$ref": "#"}"##, "a reference may lead to itself"),
         (r##"{"$ref": "#/definitions/Gone"}"##, "referred to, but not there"),
-        (r##"{"$ref": "gone.json"}"##, "gone.json#`: it is referred to, but not there"),
-        (r##"{"$ref": "https://example.com/a.json"}"##, "`/$ref` of the schema refers to the network"),
-        (r##"{"allOf": [{"type": 3}]}"##, "`/allOf/0/type` of the schema must name a type"),
+        (r#"{"$ref": "gone.json"}"#, "gone.json#`: it is referred to, but not there"),
+        (r#"{"$ref": "https://example.com/a.json"}"#, "`/$ref` of the schema refers to the network"),
+        (r#"{"allOf": [{"type": 3}]}"#, "`/allOf/0/type` of the schema must name a type"),
         ("{", "EOF while parsing"),
         ("[]", "`/` of the schema must be a mapping"),
     ] {
