@@ -44,7 +44,6 @@ pub fn validate(list: &mut ResourceList) -> Result<Verdict, Error> {
         }
     }
     let verdict = Verdict::from(!found.has_errors());
-    drop(schemas);
     list.results.extend(found.into_vec());
     Ok(verdict)
 }
