@@ -1,5 +1,7 @@
 //! The arguments, as kpt spells them where kpt has them. Types only; what they mean is decided in `commands`.
 
+#![expect(clippy::doc_markdown, reason = "these comments are help texts, which show backticks as they stand")]
+
 use std::path::PathBuf;
 use std::time::Duration;
 

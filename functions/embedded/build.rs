@@ -48,7 +48,8 @@ fn table(dir: &Path, index: &str) -> io::Result<String> {
                 let code = code(dir, name)?;
                 let _ = writeln!(
                     modules,
-                    "    Embedded {{ name: {name:?}, wasm_bytes: {size}, digest: {digest:?}, {code} }},"
+                    "    Embedded {{ name: {name:?}, wasm_bytes: {}, digest: {digest:?}, {code} }},",
+                    grouped(size)
                 );
                 names.push(name);
             }
@@ -66,12 +67,26 @@ fn table(dir: &Path, index: &str) -> io::Result<String> {
     ))
 }
 
+/// `1968040` as `1_968_040`, the way literals are written.
+fn grouped(digits: &str) -> String {
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push('_');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// The compiled module where there is one, else the module itself, to be compiled when it is first used.
 fn code(dir: &Path, name: &str) -> io::Result<String> {
     let (compiled, wasm) = (dir.join(format!("{name}.cwasm")), dir.join(format!("{name}.wasm")));
     let (file, is_compiled) = if compiled.is_file() { (compiled, true) } else { (wasm, false) };
     println!("cargo::rerun-if-changed={}", file.display());
-    Ok(format!("compiled: {is_compiled}, bytes: &Paged(*include_bytes!({:?})).0", fs::canonicalize(file)?))
+    let path = fs::canonicalize(&file)?;
+    let path = path.to_str().ok_or_else(|| io::Error::other(format!("`{}` is not UTF-8", path.display())))?;
+    Ok(format!("compiled: {is_compiled}, bytes: &Paged(*include_bytes!({path:?})).0"))
 }
 
 fn unreadable(line: &str) -> io::Error {

@@ -19,7 +19,7 @@ pub fn kptfile_with(mutator: &str) -> String {
     format!("{KPTFILE}pipeline:\n  mutators:\n  - {mutator}\n")
 }
 
-/// A ConfigMap.
+/// A `ConfigMap`.
 pub fn config_map(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
 }
@@ -40,7 +40,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The package `pkg` with a mutator and one ConfigMap, `a.yaml`.
+    /// The package `pkg` with a mutator and one `ConfigMap`, `a.yaml`.
     pub fn with_mutator(mutator: &str) -> Result<Place> {
         Place::with(&[("pkg/Kptfile", &kptfile_with(mutator)), ("pkg/a.yaml", &config_map("a"))])
     }

@@ -84,16 +84,20 @@ impl Clock {
 
     pub(crate) fn check(&self) -> Result<(), Stop> {
         let now = Instant::now();
+        // How long ago it passed, in time as the function sees it.
         let passed = |end: Option<Instant>, slept: Duration| {
-            // A sum beyond what an `Instant` can hold is after any deadline.
-            end.is_some_and(|end| now.checked_add(slept).is_none_or(|now| now >= end))
+            let end = end?;
+            let ago = slept.checked_sub(end.saturating_duration_since(now))?;
+            Some(ago.saturating_add(now.saturating_duration_since(end)))
         };
-        if passed(self.step_end, self.slept_in_step) {
-            Err(Stop::Deadline(Deadline::Step))
-        } else if passed(self.render_end, self.slept_in_render) {
-            Err(Stop::Deadline(Deadline::Render))
-        } else {
-            Ok(())
+        let step = passed(self.step_end, self.slept_in_step);
+        let render = passed(self.render_end, self.slept_in_render);
+        // A long sleep passes both at once: the one that would have come first ended it.
+        match (step, render) {
+            (None, None) => Ok(()),
+            (Some(step), Some(render)) if render > step => Err(Stop::Deadline(Deadline::Render)),
+            (Some(_), _) => Err(Stop::Deadline(Deadline::Step)),
+            (None, Some(_)) => Err(Stop::Deadline(Deadline::Render)),
         }
     }
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use portico_tests::cli::{Place, make_fifo, signal};
 
 /// Longer than anything here takes; a test that waits so long has failed.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_mins(1);
 
 /// The reading end of a named pipe that every process of a family holds open: it ends when the last one is gone.
 pub(crate) struct Lifeline {

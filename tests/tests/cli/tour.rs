@@ -1,5 +1,6 @@
 //! The tour of the README, line by line, in one shell.
 
+use std::fmt::Write as _;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -33,9 +34,9 @@ fn the_commands_of_the_readme_work_as_they_stand() -> Result<()> {
             line = format!("{before} > /dev/null");
         }
         if line.contains("./my-fn.wasm") {
-            script.push_str(&format!("cp {} my-fn.wasm\n", probes_directory()?.join("identity.wasm").display()));
+            writeln!(script, "cp {} my-fn.wasm", probes_directory()?.join("identity.wasm").display())?;
         }
-        script.push_str(&format!("echo '>>> {}'\n{line}\n", line.replace('\'', "")));
+        writeln!(script, "echo '>>> {}'\n{line}", line.replace('\'', ""))?;
         commands += 1;
     }
     ensure!(commands >= 12, "the tour has {commands} commands");

@@ -36,7 +36,7 @@ struct Config {
     image: Option<String>,
     args: BTreeMap<String, String>,
     #[serde(rename = "fnConfig")]
-    function_config: Option<String>,
+    settings: Option<String>,
     skip: bool,
     /// Flags of ours that a case of this project needs.
     flags: Vec<String>,
@@ -262,7 +262,7 @@ fn execute(
     }
     if eval {
         args.push(format!("--image={}", config.image.as_deref().context("an eval case names its image")?));
-        if let Some(path) = &config.function_config {
+        if let Some(path) = &config.settings {
             args.push(format!("--fn-config={}", expected.join(path).display()));
         }
         if !config.args.is_empty() {
