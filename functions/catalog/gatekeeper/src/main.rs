@@ -1,0 +1,4 @@
+//! `gatekeeper` as a program of its own.
+fn main() -> std::process::ExitCode {
+    portico_fn::main_of(gatekeeper::program)
+}
