@@ -42,6 +42,105 @@ pub(crate) fn refused(name: &str) -> Option<&'static str> {
         .map(|(_, reason)| *reason)
 }
 
+/// The evaluator's own builtins, sorted.
+const OWN: &[&str] = &[
+    "abs",
+    "array.concat",
+    "array.reverse",
+    "array.slice",
+    "base64.decode",
+    "base64.encode",
+    "base64.is_valid",
+    "base64url.decode",
+    "base64url.encode",
+    "base64url.encode_no_pad",
+    "bits.and",
+    "bits.lsh",
+    "bits.negate",
+    "bits.or",
+    "bits.rsh",
+    "bits.xor",
+    "ceil",
+    "concat",
+    "contains",
+    "count",
+    "endswith",
+    "floor",
+    "format_int",
+    "glob.match",
+    "glob.quote_meta",
+    "graph.reachable",
+    "graph.reachable_paths",
+    "hex.decode",
+    "hex.encode",
+    "indexof",
+    "indexof_n",
+    "intersection",
+    "is_array",
+    "is_boolean",
+    "is_null",
+    "is_number",
+    "is_object",
+    "is_set",
+    "is_string",
+    "json.filter",
+    "json.is_valid",
+    "json.marshal",
+    "json.marshal_with_options",
+    "json.patch",
+    "json.remove",
+    "json.unmarshal",
+    "lower",
+    "max",
+    "min",
+    "net.cidr_contains",
+    "net.cidr_is_valid",
+    "numbers.range",
+    "numbers.range_step",
+    "object.filter",
+    "object.get",
+    "object.keys",
+    "object.remove",
+    "object.subset",
+    "object.union",
+    "object.union_n",
+    "print",
+    "product",
+    "replace",
+    "round",
+    "semver.compare",
+    "semver.is_valid",
+    "sort",
+    "split",
+    "startswith",
+    "strings.any_prefix_match",
+    "strings.any_suffix_match",
+    "strings.count",
+    "strings.replace_n",
+    "strings.reverse",
+    "substring",
+    "sum",
+    "to_number",
+    "trace",
+    "trim",
+    "trim_left",
+    "trim_prefix",
+    "trim_right",
+    "trim_space",
+    "trim_suffix",
+    "type_name",
+    "union",
+    "units.parse",
+    "units.parse_bytes",
+    "upper",
+    "walk",
+];
+
+/// True for a builtin that policies can call.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    OWN.binary_search(&name).is_ok() || BUILTINS.iter().any(|(own, ..)| *own == name)
+}
+
 /// What a builtin makes of its arguments; `None` is undefined, as everything is that Go's OPA calls a builtin error.
 type Builtin = fn(&mut Regexes, &[Value]) -> Option<Value>;
 
@@ -186,4 +285,30 @@ fn network(text: &str) -> Option<(u128, u32, bool)> {
     };
     let prefix: u32 = prefix.parse().ok()?;
     (prefix <= width).then_some((bits, prefix, v4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_in_one_list_alone() {
+        assert!(OWN.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(REFUSED.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        for (name, ..) in BUILTINS {
+            assert!(refused(name).is_none() && OWN.binary_search(name).is_err(), "{name}");
+        }
+        assert!(OWN.iter().all(|name| refused(name).is_none()));
+    }
+
+    #[test]
+    fn the_evaluator_has_what_is_said_to_be_its_own() {
+        for name in OWN {
+            let mut engine = Engine::new();
+            engine.set_rego_v0(true);
+            engine.add_policy("p".to_owned(), format!("package p\nx {{ {name}() }}")).unwrap();
+            let error = engine.eval_rule("data.p.x".to_owned()).err().map(|error| error.to_string());
+            assert!(!error.is_some_and(|error| error.contains("could not find function")), "{name}");
+        }
+    }
 }

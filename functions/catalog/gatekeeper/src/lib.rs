@@ -2,6 +2,7 @@
 #![expect(clippy::doc_markdown, reason = "the README names kinds as Kubernetes spells them")]
 
 mod builtins;
+mod calls;
 mod constraint;
 mod error;
 mod matching;
@@ -12,6 +13,7 @@ mod sprintf;
 mod template;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod value;
 
 use std::cell::RefCell;

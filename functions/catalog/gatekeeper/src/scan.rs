@@ -1,102 +1,102 @@
-//! What a policy calls and imports, read from its text before it is compiled: the evaluator finds a function that it
-//! does not have only when the call is reached, which may be never.
+//! What a policy calls and imports, read from its text: the evaluator finds a function that it does not have only when
+//! the call is reached, and is silent about it inside of other functions.
+
+use std::collections::BTreeMap;
 
 use crate::builtins::refused;
+use crate::tokens::{Token, tokens};
 
 /// Roots of `data` that a policy may import from.
 const ROOTS: &[&str] = &["inventory", "lib"];
+/// Words that stand before a bracket without calling anything; `set()` is the empty set.
+const WORDS: &[&str] = &["as", "default", "else", "every", "if", "in", "not", "set", "some", "with"];
 
-/// Why a policy may not run.
-pub(crate) fn fault(rego: &str) -> Option<String> {
-    let tokens = tokens(rego);
-    let imports: Vec<(&Token<'_>, &str)> = tokens
-        .windows(2)
-        .filter(|pair| pair[0].text == "import" && pair[0].starts_line)
-        .map(|pair| (&pair[1], pair[1].text))
-        .collect();
-    for (token, path) in &imports {
-        if let Some(root) = path.strip_prefix("data.").and_then(|path| path.split('.').next())
+/// What a policy's text says of functions.
+#[derive(Debug, Default)]
+pub(crate) struct Scan<'r> {
+    /// Paths by the names under which they are imported.
+    pub(crate) imports: BTreeMap<&'r str, &'r str>,
+    /// Every call, and the head of every function.
+    pub(crate) calls: Vec<Call<'r>>,
+}
+
+/// A name with a bracket behind it.
+#[derive(Debug)]
+pub(crate) struct Call<'r> {
+    pub(crate) name: &'r str,
+    pub(crate) line: usize,
+    /// The function that it stands in the definition of.
+    pub(crate) within: Option<&'r str>,
+}
+
+impl<'r> Scan<'r> {
+    /// Reads a policy; the error says why it may not run.
+    pub(crate) fn of(rego: &'r str) -> Result<Scan<'r>, String> {
+        let tokens = tokens(rego);
+        let mut scan = Scan { imports: imports(&tokens)?, calls: Vec::new() };
+        let mut depth = 0u32;
+        let mut within = None;
+        for (at, token) in tokens.iter().enumerate() {
+            let is_call =
+                tokens.get(at + 1).is_some_and(|open| open.text == "(" && open.follows) && is_name(token.text);
+            let is_head = depth == 0 && token.starts_line && is_name(token.text) && token.text != "else";
+            if is_head {
+                within = is_call.then_some(token.text);
+            }
+            match token.text {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => depth = depth.saturating_sub(1),
+                name if is_call && !WORDS.contains(&name) => {
+                    scan.call(Call { name, line: token.line, within: within.filter(|_| !is_head) })?;
+                }
+                _ => {}
+            }
+        }
+        Ok(scan)
+    }
+
+    fn call(&mut self, call: Call<'r>) -> Result<(), String> {
+        let root = call.name.split('.').next().unwrap_or_default();
+        if !self.imports.contains_key(root)
+            && let Some(reason) = refused(call.name)
+        {
+            return Err(format!("line {}: `{}` is not available: {reason}", call.line, call.name));
+        }
+        self.calls.push(call);
+        Ok(())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+fn imports<'r>(tokens: &[Token<'r>]) -> Result<BTreeMap<&'r str, &'r str>, String> {
+    let mut imports = BTreeMap::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let Some(path) = tokens.get(at + 1).filter(|_| token.text == "import" && token.starts_line) else { continue };
+        if let Some(root) = path.text.strip_prefix("data.").and_then(|path| path.split('.').next())
             && !ROOTS.contains(&root)
         {
-            return Some(format!(
-                "line {}: `import {path}`: a template can import from `data.lib` and `data.inventory`, nothing else",
-                token.line
+            return Err(format!(
+                "line {}: `import {}`: a template can import from `data.lib` and `data.inventory`, nothing else",
+                path.line, path.text
             ));
         }
+        let renamed = tokens.get(at + 2).filter(|word| word.text == "as").and_then(|_| tokens.get(at + 3));
+        let alias = renamed.map_or_else(|| path.text.rsplit('.').next().unwrap_or_default(), |name| name.text);
+        imports.insert(alias, path.text);
     }
-    let aliases: Vec<&str> = imports.iter().filter_map(|(_, path)| path.rsplit('.').next()).collect();
-    for pair in tokens.windows(2) {
-        let [name, open] = pair else { continue };
-        let is_call = open.text == "(" && open.follows;
-        let is_alias = || aliases.contains(&name.text.split('.').next().unwrap_or_default());
-        if is_call
-            && let Some(reason) = refused(name.text)
-            && !is_alias()
-        {
-            return Some(format!("line {}: `{}` is not available: {reason}", name.line, name.text));
-        }
-    }
-    None
-}
-
-#[derive(Debug)]
-struct Token<'r> {
-    /// A name with its dots, or one other character.
-    text: &'r str,
-    line: usize,
-    /// Nothing but blanks stands before it.
-    starts_line: bool,
-    /// Nothing stands between it and the token before.
-    follows: bool,
-}
-
-/// Names and punctuation, without strings and comments.
-fn tokens(rego: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    let (mut line, mut starts_line, mut follows) = (1, true, false);
-    let mut rest = rego;
-    while let Some(c) = rest.chars().next() {
-        let length = match c {
-            '#' => rest.find('\n').unwrap_or(rest.len()),
-            '"' => quoted(rest),
-            '`' => rest[1..].find('`').map_or(rest.len(), |end| end + 2),
-            c if c.is_alphanumeric() || c == '_' => {
-                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())
-            }
-            c => c.len_utf8(),
-        };
-        let (text, behind) = rest.split_at(length);
-        if c.is_whitespace() || c == '#' {
-            follows = false;
-        } else {
-            let is_text = matches!(c, '"' | '`');
-            tokens.push(Token { text: if is_text { "\"" } else { text }, line, starts_line, follows });
-            (starts_line, follows) = (false, true);
-        }
-        let breaks = text.matches('\n').count();
-        line += breaks;
-        starts_line |= breaks > 0;
-        rest = behind;
-    }
-    tokens
-}
-
-/// Length of a string in quotes; it ends with its line where the quote is missing.
-fn quoted(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            '\n' => return at,
-            '"' if !escaped => return at + 1,
-            _ => escaped = c == '\\' && !escaped,
-        }
-    }
-    text.len()
+    Ok(imports)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fault;
+    use super::Scan;
+
+    fn fault(rego: &str) -> Option<String> {
+        Scan::of(rego).err()
+    }
 
     #[test]
     fn a_call_of_what_is_not_here_is_told_with_its_line_and_reason() {
@@ -118,6 +118,16 @@ mod tests {
         ] {
             assert_eq!(fault(rego), None, "{rego}");
         }
+    }
+
+    #[test]
+    fn calls_are_known_with_the_function_that_makes_them() {
+        let rego =
+            "import data.lib.a as b\nf(x) = y {\n  y := g(x)\n} else = z {\n  not set()\n  z := b.h(x)\n}\nr { f(1) }";
+        let scan = Scan::of(rego).unwrap();
+        let calls: Vec<_> = scan.calls.iter().map(|call| (call.name, call.line, call.within)).collect();
+        assert_eq!(calls, [("f", 2, None), ("g", 3, Some("f")), ("b.h", 6, Some("f")), ("f", 8, None)]);
+        assert_eq!(scan.imports.get("b"), Some(&"data.lib.a"));
     }
 
     #[test]

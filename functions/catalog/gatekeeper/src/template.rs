@@ -5,7 +5,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use regorus::{Engine, PolicyLengthConfig, Value};
 
 use crate::builtins;
-use crate::scan::fault;
+use crate::calls::{self, Module};
+use crate::scan::Scan;
 use crate::value::{is_missing, object, text, type_name};
 
 /// Group of the templates.
@@ -65,22 +66,29 @@ impl Template {
         // what Go's OPA calls a builtin error makes an expression undefined, no more
         engine.set_strict_builtin_errors(false);
         builtins::add(&mut engine)?;
-        let mut reads_inventory = policy.rego.contains("inventory");
+        let mut modules = Vec::new();
         for (number, lib) in policy.libs.iter().enumerate() {
-            let place = format!("libs[{number}]");
-            let package = compile(&mut engine, &place, lib)?;
-            if package != "data.lib" && !package.starts_with("data.lib.") {
+            let module = compile(&mut engine, format!("libs[{number}]"), lib)?;
+            if !is_library(&module.package) {
                 return Err(format!(
-                    "`{place}` has package `{}`: the package of a library must begin with `lib`",
-                    package.trim_start_matches("data.")
+                    "`{}` has package `{}`: the package of a library must begin with `lib`",
+                    module.place,
+                    module.package.trim_start_matches("data.")
                 ));
             }
-            reads_inventory |= lib.contains("inventory");
+            modules.push(module);
         }
-        let package = compile(&mut engine, "rego", policy.rego)?;
-        if package == "data.lib" || package.starts_with("data.lib.") || package.starts_with("data.inventory") {
-            return Err(format!("`rego` must not have package `{}`", package.trim_start_matches("data.")));
+        let module = compile(&mut engine, "rego".to_owned(), policy.rego)?;
+        let package = module.package.clone();
+        if is_library(&package) || package == "data.inventory" || package.starts_with("data.inventory.") {
+            return Err(format!(
+                "`rego` must not have package `{}`: that name has another meaning",
+                package.trim_start_matches("data.")
+            ));
         }
+        modules.push(module);
+        calls::check(&engine, &modules)?;
+        let reads_inventory = policy.libs.iter().chain([&policy.rego]).any(|rego| rego.contains("inventory"));
         if !engine.has_declared_rule_rooted_at("rego", "violation").unwrap_or(false) {
             return Err("`rego` has no rule `violation`".to_owned());
         }
@@ -119,14 +127,17 @@ fn message(violation: &Value) -> Result<String, String> {
     }
 }
 
-fn compile(engine: &mut Engine, place: &str, rego: &str) -> Result<String, String> {
-    if let Some(fault) = fault(rego) {
-        return Err(format!("`{place}`, {fault}"));
-    }
-    engine.add_policy(place.to_owned(), rego.to_owned()).map_err(|error| {
+fn is_library(package: &str) -> bool {
+    package == "data.lib" || package.starts_with("data.lib.")
+}
+
+fn compile<'r>(engine: &mut Engine, place: String, rego: &'r str) -> Result<Module<'r>, String> {
+    let package = engine.add_policy(place.clone(), rego.to_owned()).map_err(|error| {
         let error = error.to_string();
         format!("`{place}` is no valid Rego: {}", error.trim())
-    })
+    })?;
+    let scan = Scan::of(rego).map_err(|fault| format!("`{place}`, {fault}"))?;
+    Ok(Module { place, package, scan })
 }
 
 /// The texts of a template.

@@ -2,12 +2,14 @@ use super::{MAP, MAPS, constraint, failure, messages, says, template};
 
 #[test]
 fn a_rule_or_function_that_needs_itself_is_an_error() {
+    let text = failure(&[&template("p { q }\nq { p }\nviolation[{\"msg\": \"x\"}] { p }"), &constraint(MAPS), MAP]);
+    assert!(text.contains("recursion detected"), "{text}");
     for rego in [
-        "p { q }\nq { p }\nviolation[{\"msg\": \"x\"}] { p }",
         "f(x) = y { y := f(x) }\nviolation[{\"msg\": f(1)}] { true }",
+        "f(x) = y { y := g(x) }\ng(x) = y { y := data.policy.f(x) }\nviolation[{\"msg\": f(1)}] { true }",
     ] {
-        let text = failure(&[&template(rego), &constraint(MAPS), MAP]);
-        assert!(text.contains("recurs"), "{text}");
+        let text = failure(&[&template(rego), MAP]);
+        assert!(text.contains("calls itself"), "{text}");
     }
 }
 
@@ -35,8 +37,10 @@ fn what_calls_the_outside_does_not_compile() {
 
 #[test]
 fn an_unknown_function_is_told() {
-    let text = failure(&[&template("violation[{\"msg\": \"x\"}] { nope(1) }"), &constraint(MAPS), MAP]);
-    assert!(text.contains("could not find function nope"), "{text}");
+    for (call, name) in [("nope(1)", "nope"), ("data.lib.a.f(1)", "data.lib.a.f"), ("json.nope(1)", "json.nope")] {
+        let text = failure(&[&template(&format!("violation[{{\"msg\": \"x\"}}] {{ {call} }}")), MAP]);
+        assert_eq!(text, format!("ConstraintTemplate `policy`: `rego`, line 2: there is no function `{name}`"));
+    }
 }
 
 #[test]
