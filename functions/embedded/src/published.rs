@@ -64,6 +64,13 @@ pub(crate) const PUBLISHED: &[Published] = &[
     },
     fixture("foo", "says foo and fails (for tests)"),
     Published {
+        name: "gatekeeper",
+        purpose: "checks objects against Gatekeeper's policies",
+        tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.2.0", "v0.2.1"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
         name: "kubeconform",
         purpose: "checks objects against the schemas of Kubernetes",
         tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3"],
@@ -74,9 +81,6 @@ pub(crate) const PUBLISHED: &[Published] = &[
         name: "kubeval",
         purpose: "checks objects against the schemas of Kubernetes, in the words of kubeval",
         tags: &["v0.1.0", "v0.1.1", "v0.2.0", "v0.2.1", "v0.3.0"],
-        name: "gatekeeper",
-        purpose: "checks objects against Gatekeeper's policies",
-        tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.2.0", "v0.2.1"],
         wasm_tags: &[],
         older: None,
     },
