@@ -68,6 +68,9 @@ impl Plan {
             return None;
         }
         let strays = strays(to);
+        if strays.is_empty() && !quote_folded && has_all_lines(from, to) {
+            return None;
+        }
         let mut planner = Planner {
             from: Values::new(from),
             to: Values::new(to),
@@ -109,6 +112,16 @@ fn folded_by_kpt(text: &str) -> Option<String> {
     emit_document_as_kpt(&tree, &EmitOptions::default(), &mut written);
     let read = Tree::parse(written, &ParseLimits::default()).ok()??;
     read.text_at(read.root(), &["folded"]).filter(|read| *read != text).map(str::to_owned)
+}
+
+/// True when it is plain to see that no line of a comment is missing, as in what most functions write: the lines of the
+/// input, those of removed nodes included, are found in the output in their order.
+fn has_all_lines(from: &Tree, to: &Tree) -> bool {
+    if to.may_have_removed_nodes() {
+        return false;
+    }
+    let mut there = to.comments_made().flat_map(Comments::lines);
+    from.comments_made().flat_map(Comments::lines).all(|line| there.any(|other| other == line))
 }
 
 fn missing_lines<'t>(from: &'t Tree, to: &'t Tree, strays: &[NodeId]) -> HashMap<&'t str, i64> {
@@ -283,5 +296,36 @@ fn lift_head_comments(tree: &mut Tree) {
     for (element, first, text) in lifts {
         tree.set_head_comment(element, Some(&text));
         tree.set_head_comment(first, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(text: &str) -> Tree {
+        Tree::parse(text, &ParseLimits::default()).expect("readable").expect("not empty")
+    }
+
+    #[test]
+    fn comments_that_are_all_there_need_no_plan_and_a_lost_one_comes_back() {
+        let from = tree("a: 1 # one\nb: 2 # two\n");
+        assert!(has_all_lines(&from, &tree("a: 3 # one\nx: 0\nb: 2 # two\n")));
+        assert!(!has_all_lines(&from, &tree("a: 3 # one\nb: 2\n")));
+        assert!(!has_all_lines(&from, &tree("a: 3\nb: 2 # two\n")));
+        let mut to = tree("a: 3\nb: 2 # two\n");
+        copy_comments(&from, &mut to);
+        let a = to.get(to.root(), "a").expect("there");
+        assert_eq!(to.line_comment(a), Some("# one"));
+    }
+
+    #[test]
+    fn the_comment_of_a_removed_node_is_not_taken_for_one_that_is_there() {
+        let from = tree("a: 1 # one\nb: 2\n");
+        let mut to = tree("gone: 0 # one\na: 1\nb: 2\n");
+        to.remove(to.root(), "gone");
+        copy_comments(&from, &mut to);
+        let a = to.get(to.root(), "a").expect("there");
+        assert_eq!(to.line_comment(a), Some("# one"));
     }
 }

@@ -77,9 +77,9 @@ pub struct Limits {
     ///
     /// - Problem: a Store frees its instances only when it is dropped, so a long pipeline would hold
     ///   the memory of all its functions.
-    /// - Mechanism: before a step, when the finished instances hold more than this, the sandbox goes on
-    ///   in a fresh Store with the remaining fuel, deadlines and limits.
-    /// - Default: 64 MiB.
+    /// - Mechanism: after a step, when the finished instances hold more than this, the Store is dropped, and
+    ///   the sandbox goes on in a fresh one with the remaining fuel, deadlines and limits.
+    /// - Default: 32 MiB: a render of 1,000 objects stays in few Stores, one of 5,000 holds one step's memory.
     /// - Does not stop: one step's own use, see `memory`.
     /// - Host calls: none of their own.
     /// - Tested by `sandbox/stores.rs`: Stores are counted.
@@ -124,7 +124,7 @@ impl Default for Limits {
             step_time: Duration::from_mins(1),
             render_time: Duration::from_mins(5),
             memory: 1 << 30,
-            retained_memory: 64 << 20,
+            retained_memory: 32 << 20,
             table_elements: 100_000,
             stdout: 128 << 20,
             stderr: 64 << 10,

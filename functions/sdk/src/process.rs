@@ -51,8 +51,8 @@ pub struct Output {
     pub exit_code: u8,
 }
 
-/// Runs a function on the bytes of a `ResourceList`, as [`as_main`] does; for tests on the host.
-pub fn run(function: &impl Processor, input: &[u8]) -> Output {
+/// Runs a function on the bytes of a `ResourceList`, as [`as_main`] does. Bytes that are given away are freed early.
+pub fn run(function: &impl Processor, input: impl AsRef<[u8]>) -> Output {
     let mut list = match parse(input) {
         Ok(list) => list,
         Err(refused) => return refused,
@@ -69,7 +69,7 @@ pub fn run(function: &impl Processor, input: &[u8]) -> Output {
 
 /// Like [`run`], with the manners of the older framework that part of the catalog is written with: the items keep their
 /// order, and stderr tells the error results of a failure, a line each (`[error]: message`).
-pub fn run_in_order(function: &impl Processor, input: &[u8]) -> Output {
+pub fn run_in_order(function: &impl Processor, input: impl AsRef<[u8]>) -> Output {
     let mut list = match parse(input) {
         Ok(list) => list,
         Err(refused) => return refused,
@@ -89,7 +89,7 @@ pub fn run_in_order(function: &impl Processor, input: &[u8]) -> Output {
 
 /// Like [`run_in_order`], with the manners of the TypeScript SDK: a function that finds fault with the package says so
 /// in its results alone, and stderr stays empty.
-pub fn run_silently(function: &impl Processor, input: &[u8]) -> Output {
+pub fn run_silently(function: &impl Processor, input: impl AsRef<[u8]>) -> Output {
     let found_fault = std::cell::Cell::new(false);
     let watched = |list: &mut ResourceList| {
         let verdict = function.process(list)?;
@@ -100,7 +100,7 @@ pub fn run_silently(function: &impl Processor, input: &[u8]) -> Output {
     if found_fault.get() { Output { stderr: String::new(), ..output } } else { output }
 }
 
-fn parse(input: &[u8]) -> Result<ResourceList, Output> {
+fn parse(input: impl AsRef<[u8]>) -> Result<ResourceList, Output> {
     ResourceList::parse(input, &ParseLimits::default()).map_err(|error| Output {
         stdout: Vec::new(),
         stderr: failure(&refusal(&error)),
@@ -134,7 +134,7 @@ pub type Program = fn(Vec<u8>) -> Output;
 /// The `main` of a function: `ResourceList` on stdin, `ResourceList` on stdout, a failure as one line on stderr and
 /// exit code 1. The list is written even when the function failed.
 pub fn as_main(function: &impl Processor) -> ExitCode {
-    main_of(|input| run(function, &input))
+    main_of(|input| run(function, input))
 }
 
 /// The `main` of a program that works on bytes.

@@ -1,15 +1,19 @@
 //! Reads a `ResourceList`: strictly as a function's input, with kpt's leniency as its output.
 
+use std::sync::Arc;
+
 use super::error::{ResourceListError, ResourceListFault as Fault};
 use super::{Resource, ResourceList};
 use crate::annotations::{self, mirror};
 use crate::resource::{go_kind, string_value};
 use crate::results::parse_results;
-use crate::yaml::{NodeId, ParseLimits, SourceFile, Tree};
+use crate::yaml::{NodeId, ParseError, ParseLimits, SourceFile, Tree};
 
 impl ResourceList {
     /// Reads the input of a function: one document of kind `ResourceList`. Missing items are none.
-    pub fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<ResourceList, ResourceListError> {
+    ///
+    /// Bytes that are given away are freed as soon as they are decoded, before most of the work begins.
+    pub fn parse(bytes: impl AsRef<[u8]>, limits: &ParseLimits) -> Result<ResourceList, ResourceListError> {
         let mut trees = documents(bytes, limits)?;
         let Some(tree) = (if trees.len() == 1 { trees.pop() } else { None }) else {
             return Err(second_document(&trees));
@@ -22,8 +26,8 @@ impl ResourceList {
     }
 
     /// Reads the output of a function: one `ResourceList`, one `List`, or bare documents, each of which is an item and
-    /// gets its place as index annotation.
-    pub fn parse_output(bytes: &[u8], limits: &ParseLimits) -> Result<ResourceList, ResourceListError> {
+    /// gets its place as index annotation. Bytes that are given away are freed early, as in [`ResourceList::parse`].
+    pub fn parse_output(bytes: impl AsRef<[u8]>, limits: &ParseLimits) -> Result<ResourceList, ResourceListError> {
         let mut trees = documents(bytes, limits)?;
         if trees.is_empty() {
             return Err(ResourceListError { fault: Fault::Empty, position: None, excerpt: None });
@@ -55,16 +59,18 @@ impl ResourceList {
     }
 }
 
-fn documents(bytes: &[u8], limits: &ParseLimits) -> Result<Vec<Tree>, ResourceListError> {
-    match SourceFile::parse(bytes, limits) {
+fn documents(bytes: impl AsRef<[u8]>, limits: &ParseLimits) -> Result<Vec<Tree>, ResourceListError> {
+    let fault = |error: ParseError, source: &str| {
+        let position = Some(error.position);
+        ResourceListError::new(Fault::Syntax(error), position, source)
+    };
+    // the text of a file that is no UTF-8 is not known; what can be shown of it is
+    let (text, encoding) = SourceFile::text_of(bytes.as_ref(), limits)
+        .map_err(|error| fault(error, &String::from_utf8_lossy(bytes.as_ref())))?;
+    drop(bytes);
+    match SourceFile::read(Arc::clone(&text), encoding, limits) {
         Ok(file) => Ok(file.into_documents().into_iter().map(|document| document.tree).collect()),
-        Err(mut errors) => {
-            let error = errors.swap_remove(0);
-            let position = Some(error.position);
-            // the text of a file that is no UTF-8 is not known; what can be shown of it is
-            let source = String::from_utf8_lossy(bytes);
-            Err(ResourceListError::new(Fault::Syntax(error), position, &source))
-        }
+        Err(mut errors) => Err(fault(errors.swap_remove(0), &text)),
     }
 }
 

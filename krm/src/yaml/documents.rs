@@ -54,9 +54,19 @@ impl SourceFile {
     /// All that is wrong in the file, each with its line from the top: one error for each broken document, in order, the
     /// first 50 of them.
     pub fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<SourceFile, Vec<ParseError>> {
-        limits.check_size(bytes.len()).map_err(|e| vec![e])?;
-        let (text, encoding) = decode(bytes).map_err(|e| vec![e])?;
-        let text: Arc<str> = text.into();
+        let (text, encoding) = Self::text_of(bytes, limits).map_err(|e| vec![e])?;
+        Self::read(text, encoding, limits)
+    }
+
+    /// The text that the documents of a file share, and how it was encoded. Its bytes are not needed any more then.
+    pub(crate) fn text_of(bytes: &[u8], limits: &ParseLimits) -> Result<(Arc<str>, Encoding), ParseError> {
+        limits.check_size(bytes.len())?;
+        let (text, encoding) = decode(bytes)?;
+        Ok((text.into(), encoding))
+    }
+
+    /// Reads the documents of a text, see [`SourceFile::parse`].
+    pub(crate) fn read(text: Arc<str>, encoding: Encoding, limits: &ParseLimits) -> Result<SourceFile, Vec<ParseError>> {
         let facts = survey(&text).map_err(|fault| vec![fault.into_error(&text, 0)])?;
         let mut file = SourceFile { encoding, pieces: Vec::new(), documents: Vec::new(), text };
         let mut errors = Vec::new();

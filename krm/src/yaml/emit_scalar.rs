@@ -239,7 +239,9 @@ pub(super) fn is_break(c: char) -> bool {
 }
 
 pub(super) fn has_break(text: &str) -> bool {
-    if text.is_ascii() { text.bytes().any(|b| b == b'\n' || b == b'\r') } else { text.contains(is_break) }
+    // One pass without a branch for each byte; what may begin a break outside ASCII is looked at again.
+    let odd = text.bytes().fold(false, |odd, b| odd | (b == b'\n') | (b == b'\r') | (b >= 0x80));
+    odd && text.contains(is_break)
 }
 
 fn break_at(text: &str) -> usize {

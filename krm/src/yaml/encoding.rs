@@ -86,7 +86,7 @@ impl Encoding {
 }
 
 /// The text of a file: UTF-8 without byte order mark, lines ended by LF.
-pub(super) fn decode(bytes: &[u8]) -> Result<(String, Encoding), ParseError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, Encoding), ParseError> {
     let (unicode, bom, text) = match bytes {
         [0xEF, 0xBB, 0xBF, rest @ ..] => (Unicode::Utf8, true, utf8(rest)?),
         [0xFF, 0xFE, rest @ ..] => (Unicode::Utf16Le, true, utf16(rest, u16::from_le_bytes)?),
@@ -94,7 +94,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(String, Encoding), ParseError> {
         _ => (Unicode::Utf8, false, utf8(bytes)?),
     };
     let (text, breaks) = normalise(text);
-    Ok((text.into_owned(), Encoding { unicode, bom, breaks }))
+    Ok((text, Encoding { unicode, bom, breaks }))
 }
 
 fn normalise(text: Cow<'_, str>) -> (Cow<'_, str>, Breaks) {

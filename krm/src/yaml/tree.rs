@@ -132,6 +132,8 @@ pub struct Tree {
     pub(crate) root: u32,
     /// Where `src` starts in the file that messages speak of: added to line numbers (0 for a whole file).
     pub(crate) line_base: u32,
+    /// An edit may have unlinked nodes that are still in the vector.
+    pub(crate) unlinked: bool,
 }
 
 impl Tree {
@@ -153,6 +155,7 @@ impl Tree {
             document: Comments::default(),
             root: NONE,
             line_base: 0,
+            unlinked: false,
         }
     }
 
@@ -181,6 +184,16 @@ impl Tree {
         self.nodes.iter().any(|node| node.style == style)
     }
 
+    /// False when every node was made in its place and stands there still.
+    pub(crate) fn may_have_removed_nodes(&self) -> bool {
+        self.unlinked
+    }
+
+    /// The comments of the document and of all nodes, in the order in which the nodes were made, removed ones included.
+    pub(crate) fn comments_made(&self) -> impl Iterator<Item = &Comments> {
+        std::iter::once(&self.document).chain(self.comments.values().map(|comments| &**comments))
+    }
+
     /// The comments of the document and of the nodes below the root.
     pub(crate) fn all_comments(&self) -> Vec<&Comments> {
         let mut found = vec![&self.document];
@@ -202,9 +215,11 @@ impl Tree {
 
     /// Makes `id` the root.
     pub fn set_root(&mut self, id: NodeId) {
+        self.unlinked |= self.has_root();
         self.root = id.0;
     }
 
+    #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
@@ -214,6 +229,7 @@ impl Tree {
     }
 
     /// What the node is.
+    #[inline]
     pub fn kind(&self, id: NodeId) -> Kind {
         self.node(id).kind
     }
@@ -234,6 +250,7 @@ impl Tree {
     }
 
     /// How the node is written.
+    #[inline]
     pub fn style(&self, id: NodeId) -> Style {
         self.node(id).style
     }
@@ -249,8 +266,16 @@ impl Tree {
         if !matches!(node.kind, Kind::Scalar | Kind::Alias) {
             return "";
         }
-        let range = node.a as usize..(node.a + node.b) as usize;
-        if node.flags & IN_BUF != 0 { &self.buf[range] } else { &self.src[range] }
+        self.slice(node)
+    }
+
+    /// The text that a scalar or alias refers to. Its bounds are those of a piece of text by construction; saying so with
+    /// `get` keeps what would tell of anything else out of the hottest function of all.
+    #[inline]
+    fn slice(&self, node: &Node) -> &str {
+        let range = node.a as usize..(node.a as usize + node.b as usize);
+        let text = if node.flags & IN_BUF != 0 { self.buf.as_str() } else { &self.src };
+        text.get(range).unwrap_or_default()
     }
 
     /// True for a plain scalar that an edit set as a string, whatever its text looks like.
@@ -297,6 +322,7 @@ impl Tree {
     }
 
     /// All comments of a node; `None` when it has none.
+    #[inline]
     pub fn comments(&self, id: NodeId) -> Option<&Comments> {
         if self.node(id).flags & COMMENTED == 0 {
             return None;
@@ -425,7 +451,11 @@ impl Tree {
 
     /// The entry of a mapping whose key is a scalar with this text.
     pub fn entry(&self, id: NodeId, key: &str) -> Option<(NodeId, NodeId)> {
-        self.entries(id).find(|(k, _)| self.is_scalar(*k) && self.text(*k) == key)
+        self.entries(id).find(|(k, _)| {
+            let node = self.node(*k);
+            // The length tells nearly all other keys apart.
+            node.b as usize == key.len() && node.kind == Kind::Scalar && self.slice(node) == key
+        })
     }
 
     /// The value of a mapping's key.
@@ -528,6 +558,7 @@ impl Tree {
     /// alias into a plain scalar.
     pub fn set_text(&mut self, id: NodeId, text: &str) {
         let (a, b) = self.push_text(text);
+        self.unlinked |= self.kind(id) != Kind::Scalar;
         let node = self.node_mut(id);
         if node.kind != Kind::Scalar {
             node.kind = Kind::Scalar;
@@ -574,6 +605,7 @@ impl Tree {
     /// Replaces the children of a collection: elements of a sequence, keys and values in turn of a mapping. The nodes
     /// must belong to this tree and to no other place in it.
     pub fn set_children(&mut self, id: NodeId, children: &[NodeId]) {
+        self.unlinked = true;
         let node = self.node_mut(id);
         (node.a, node.b) = (NONE, NONE);
         for child in children {
@@ -597,6 +629,7 @@ impl Tree {
     /// Sets the value of a key: replaces the old value's node in place, or appends the entry at the end.
     pub fn set(&mut self, map: NodeId, key: &str, value: NodeId) {
         if let Some((k, old)) = self.entry(map, key) {
+            self.unlinked = true;
             self.node_mut(value).next = self.node(old).next;
             self.node_mut(k).next = value.0;
             if self.node(map).b == old.0 {
@@ -654,6 +687,7 @@ pub struct Children<'t> {
 impl Iterator for Children<'_> {
     type Item = NodeId;
 
+    #[inline]
     fn next(&mut self) -> Option<NodeId> {
         let id = (self.next != NONE).then_some(NodeId(self.next))?;
         self.next = self.tree.node(id).next;
@@ -668,6 +702,7 @@ pub struct Entries<'t>(Children<'t>);
 impl Iterator for Entries<'_> {
     type Item = (NodeId, NodeId);
 
+    #[inline]
     fn next(&mut self) -> Option<(NodeId, NodeId)> {
         Some((self.0.next()?, self.0.next()?))
     }

@@ -10,7 +10,7 @@ use super::checks::{Problem, krm_problem};
 use super::list::Item;
 use super::runner::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
 use super::select::{Rest, matches, select};
-use super::step::{Config, Refusal, Scope, clear_marks, read_output, write_input};
+use super::step::{Answer, Config, Refusal, Scope, clear_marks, read_output, write_input};
 use crate::outcome::FailureKind;
 use crate::report::{Event, Observer, StepKind, StepReport, StepState};
 
@@ -295,11 +295,14 @@ impl Run<'_> {
                 report.recorded = true;
                 self.observer.event(&Event::StepPassed(&report));
                 self.steps.push(report);
-                if scope.mutator {
-                    return (rest.merge(answer), Ok(()));
+                match answer {
+                    Answer::Items(items) if scope.mutator => (rest.merge(items), Ok(())),
+                    Answer::Same if scope.mutator => (rest.merge(chosen), Ok(())),
+                    _ => {
+                        clear_marks(&mut chosen);
+                        (rest.restore(chosen), Ok(()))
+                    }
                 }
-                clear_marks(&mut chosen);
-                (rest.restore(chosen), Ok(()))
             }
             Err(interruption) => {
                 clear_marks(&mut chosen);
@@ -320,10 +323,10 @@ impl Run<'_> {
         config: Config,
         scope: &Scope<'_>,
         report: &mut StepReport,
-    ) -> (Vec<Item>, Result<Vec<Item>, Interruption>) {
+    ) -> (Vec<Item>, Result<Answer, Interruption>) {
         let refused = |refusal| Err(Interruption::Refused(refusal));
-        let (chosen, input) = write_input(chosen, config, scope);
-        let (bytes, before) = match input {
+        let (mut chosen, input) = write_input(chosen, config, scope);
+        let (bytes, sent) = match input {
             Ok(input) => input,
             Err(error) => {
                 let kpt = error.to_string();
@@ -334,7 +337,7 @@ impl Run<'_> {
         match self.runner.run(handle, bytes) {
             Ok(mut output) => {
                 note(report, &output);
-                let (results, answer) = read_output(&mut output, &chosen, &before, scope);
+                let (results, answer) = read_output(&mut output, &mut chosen, sent, scope);
                 report.results = results;
                 (chosen, answer.map_err(Interruption::Refused))
             }

@@ -53,8 +53,29 @@ pub(crate) enum Config {
     Chosen(usize),
 }
 
-/// The bytes of a call, and what the marks need to be undone.
-pub(crate) type Input = (Vec<u8>, mirror::Before);
+/// The bytes of a call, and what was sent with them.
+pub(crate) type Input = (Vec<u8>, Sent);
+
+/// What is known of a call's input when its bytes are gone.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// What the marks need to be undone.
+    before: mirror::Before,
+    function_config: Option<Resource>,
+    length: usize,
+    checksum: u32,
+}
+
+/// What a function made of its input.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Nothing: it wrote the bytes that it got. The chosen resources are the answer, without their marks.
+    Same,
+    Items(Vec<Item>),
+}
+
+/// Bytes of an answer in which a message looks for a line to show.
+const EXCERPT: usize = 1024;
 
 /// Room that the marks of a call take in a tree: nodes, and bytes of text.
 const MARKS: (usize, usize) = (8, 192);
@@ -84,7 +105,22 @@ pub(crate) fn write_input(
     };
     let list = ResourceList { items: resources, function_config, results: Vec::new() };
     let bytes = list.to_yaml().into_bytes();
-    (join(list.items, &sources), Ok((bytes, before)))
+    let (length, checksum) = (bytes.len(), crc32fast::hash(&bytes));
+    let ResourceList { items, function_config, .. } = list;
+    (join(items, &sources), Ok((bytes, Sent { before, function_config, length, checksum })))
+}
+
+/// True when the function wrote exactly what it got. Length and checksum tell nearly always that it did not; where they
+/// agree the input, which was given away to save its memory, is written once more.
+fn is_same(stdout: &[u8], chosen: &mut Vec<Item>, sent: &mut Sent) -> bool {
+    if stdout.len() != sent.length || crc32fast::hash(stdout) != sent.checksum {
+        return false;
+    }
+    let (items, sources) = split(std::mem::take(chosen));
+    let list = ResourceList { items, function_config: sent.function_config.take(), results: Vec::new() };
+    let same = list.to_yaml().as_bytes() == stdout;
+    *chosen = join(list.items, &sources);
+    same
 }
 
 /// Takes the marks of a call off again.
@@ -100,10 +136,10 @@ pub(crate) fn clear_marks(items: &mut [Item]) {
 /// Reads and checks what a function wrote. The results come back from a failed function too.
 pub(crate) fn read_output(
     output: &mut FunctionOutput,
-    input: &[Item],
-    before: &mirror::Before,
+    chosen: &mut Vec<Item>,
+    mut sent: Sent,
     scope: &Scope<'_>,
-) -> (Vec<FunctionResult>, Result<Vec<Item>, Refusal>) {
+) -> (Vec<FunctionResult>, Result<Answer, Refusal>) {
     let stdout = std::mem::take(&mut output.stdout);
     if output.exit_code != 0 {
         // The exit code tells what happened; an answer that cannot be read adds nothing to it.
@@ -120,7 +156,15 @@ pub(crate) fn read_output(
         );
         return (Vec::new(), Err(Refusal::Output { message, kpt: None }));
     }
-    let list = match ResourceList::parse_output(&stdout, &checks::parse_limits()) {
+    // kpt's style is what kpt's reader and writer leave of every resource, the unchanged ones included.
+    if !scope.kpt_style && is_same(&stdout, chosen, &mut sent) {
+        drop(stdout);
+        chosen.iter_mut().for_each(|item| item.resource.clear_id());
+        let checked = check(chosen, None, &sent.before, scope).map_err(|refused| refused.told(scope));
+        return (Vec::new(), checked.map(|()| Answer::Same));
+    }
+    let start = stdout[..stdout.len().min(EXCERPT)].to_vec();
+    let list = match ResourceList::parse_output(stdout, &checks::parse_limits()) {
         Ok(list) => list,
         Err(error) => {
             let kpt = Some(error.kpt_text());
@@ -128,22 +172,17 @@ pub(crate) fn read_output(
                 "function \"{}\" ({}) wrote something that is no ResourceList: {error}{}{}",
                 scope.function,
                 scope.place,
-                if error.position.is_some_and(|at| at.line == 1) { String::new() } else { excerpt(&stdout) },
+                if error.position.is_some_and(|at| at.line == 1) { String::new() } else { excerpt(&start) },
                 stderr_of(output)
             );
             return (Vec::new(), Err(Refusal::Output { message, kpt }));
         }
     };
-    drop(stdout);
     let results = list.results;
-    let mut items = adopt(list.items, input, scope);
-    let checked = check(&mut items, input, before, scope);
-    match checked {
-        Ok(()) => (results, Ok(items)),
-        Err(Refused { message, kpt }) => {
-            let message = format!("function \"{}\" ({}): {message}", scope.function, scope.place);
-            (results, Err(Refusal::Output { message, kpt: Some(kpt) }))
-        }
+    let mut items = adopt(list.items, chosen, scope);
+    match check(&mut items, Some(chosen), &sent.before, scope) {
+        Ok(()) => (results, Ok(Answer::Items(items))),
+        Err(refused) => (results, Err(refused.told(scope))),
     }
 }
 
@@ -173,13 +212,26 @@ struct Refused {
     kpt: String,
 }
 
+impl Refused {
+    fn told(self, scope: &Scope<'_>) -> Refusal {
+        let message = format!("function \"{}\" ({}): {}", scope.function, scope.place, self.message);
+        Refusal::Output { message, kpt: Some(self.kpt) }
+    }
+}
+
 impl From<String> for Refused {
     fn from(text: String) -> Refused {
         Refused { message: text.clone(), kpt: text }
     }
 }
 
-fn check(items: &mut Vec<Item>, input: &[Item], before: &mirror::Before, scope: &Scope<'_>) -> Result<(), Refused> {
+/// Checks an answer; `input` is what it was made of, where that is not the same.
+fn check(
+    items: &mut Vec<Item>,
+    input: Option<&[Item]>,
+    before: &mirror::Before,
+    scope: &Scope<'_>,
+) -> Result<(), Refused> {
     if scope.mutator && !items.is_empty() {
         let (mut resources, sources) = split(std::mem::take(items));
         let reconciled = mirror::reconcile(&mut resources, before);
@@ -197,7 +249,8 @@ fn check(items: &mut Vec<Item>, input: &[Item], before: &mirror::Before, scope: 
         return Err(Refused { message: format!("{START}{}", all.join("; ")), kpt: format!("{START}{first}") });
     }
     let declares = |item: &Item| paths::is_kptfile_of(&item.resource, scope.package_path);
-    if scope.mutator && input.iter().any(declares) && !items.iter().any(declares) {
+    let declared = input.is_some_and(|input| input.iter().any(declares));
+    if scope.mutator && declared && !items.iter().any(declares) {
         return Err(
             "the Kptfile that declares the pipeline is missing from the output; a function must not remove or \
                     rename it"
@@ -229,8 +282,8 @@ fn check_paths(items: &[Item], scope: &Scope<'_>) -> Result<(), Refused> {
 }
 
 /// The first line that a function wrote, shown in full up to a bound.
-fn excerpt(stdout: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&stdout[..stdout.len().min(1024)]);
+fn excerpt(start: &[u8]) -> String {
+    let text = String::from_utf8_lossy(start);
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let shown: String = line.chars().take(200).collect();
     let more = if shown.len() < line.len() { "..." } else { "" };

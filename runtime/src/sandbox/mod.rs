@@ -172,7 +172,8 @@ impl Sandbox {
         };
         match failure {
             Ok(exit_code) => {
-                self.store = Some(live);
+                // Given back now rather than before the next run: the host is about to read the output.
+                self.store = Some(live).filter(|live| self.is_small(live));
                 Ok(RunOutput {
                     exit_code,
                     stdout,
@@ -203,7 +204,7 @@ impl Sandbox {
         let usable = self.store.take().filter(|live| {
             !wanted
                 && live.instances < self.engine.inner.store_instances
-                && live.store.data().limiter.memory_held() <= self.limits.retained_memory
+                && self.is_small(live)
         });
         if let Some(mut live) = usable
             && live.permits.as_mut().is_none_or(Permits::try_take)
@@ -221,6 +222,11 @@ impl Sandbox {
         let store = self.new_store().map_err(|error| RunFailure::Start(format!("{error:#}")))?;
         self.stores_created += 1;
         Ok(LiveStore { store, instances: 0, permits })
+    }
+
+    /// True while the finished instances hold no more than they may.
+    fn is_small(&self, live: &LiveStore) -> bool {
+        live.store.data().limiter.memory_held() <= self.limits.retained_memory
     }
 
     fn new_store(&self) -> wasmtime::Result<Store<State>> {

@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: whole-process figures, ratios in one run.
+//! `cargo xtask bench`: whole-process figures, ratios in one run; then the benchmarks of the runtime and of the catalog.
 //!
 //! The peer is `kpt` where it is on the PATH, with pass-through executables as functions: kpt's own work, without any
-//! container. Every figure is the median of several runs, the two programs in turn.
+//! container. Every figure is the median of several runs, the two programs in turn. The targets are printed beside the
+//! figures; `docs/benchmarks.md` says what stands in the way of those that are missed.
 
 mod measure;
 mod packages;
@@ -13,7 +14,7 @@ use anyhow::{Context, Result};
 pub(crate) use measure::child;
 use measure::{Usage, median};
 
-use crate::{binary, say};
+use crate::{binary, cargo, say};
 
 const FUNCTIONS_20: [&str; 4] = [
     "{image: set-namespace, configMap: {namespace: bench}}",
@@ -41,27 +42,72 @@ pub(crate) fn run() -> Result<()> {
 
     let list = medians(20, &[(portico.as_path(), &["functions", "list"][..])], || Ok(()))?;
     show("portico functions list", &list[0]);
+    target("wall time", list[0].wall * 1e3, Bound::AtMost(5.0), "ms");
 
     let ours = packages::write(&root.join("ours20"), 20, &FUNCTIONS_20)?;
     let theirs = packages::write(&root.join("theirs20"), 20, &PASS_THROUGH)?;
-    compare("20 resources, 4 steps", &portico, kpt.as_deref(), &ours, &theirs, 11)?;
+    let (small, peer) = compare("20 resources, 4 steps", &portico, kpt.as_deref(), &ours, &theirs, 11)?;
+    target("wall time", small.wall * 1e3, Bound::AtMost(20.0), "ms");
+    if let Some(peer) = peer {
+        target("less wall time than kpt", peer.wall / small.wall, Bound::AtLeast(8.0), "times");
+    }
 
     let ours = packages::write(&root.join("ours1000"), 1000, &FUNCTIONS_1000)?;
     let theirs = packages::write(&root.join("theirs1000"), 1000, &PASS_THROUGH)?;
-    compare("1,000 Deployments, 4 steps", &portico, kpt.as_deref(), &ours, &theirs, 3)?;
+    let (large, peer) = compare("1,000 Deployments, 4 steps", &portico, kpt.as_deref(), &ours, &theirs, 3)?;
+    if let Some(peer) = peer {
+        target("less CPU than kpt", peer.cpu() / large.cpu(), Bound::AtLeast(40.0), "times");
+    }
 
+    let mut first = None;
     for count in [1_000, 5_000, 20_000] {
         let package = packages::write(&root.join(format!("scale{count}")), count, &FUNCTIONS_1000)?;
         let usage = render(&portico, &package, 3)?;
         show(&format!("{count} Deployments, 4 steps ({:.1} MB)", packages::size(&package)? as f64 / 1e6), &usage);
+        if count == 5_000 {
+            target("peak memory", usage.peak as f64 / 1e6, Bound::AtMost(150.0), "MB");
+        }
+        let each = usage.cpu() / f64::from(count);
+        let first = *first.get_or_insert(each);
+        if count == 20_000 {
+            target("CPU an object, of that in the package of 1,000", each / first, Bound::AtMost(1.25), "times");
+        }
     }
-    Ok(())
+    say("");
+    cargo(&["bench", "--package", "portico-catalog", "--bench", "native_ratio"])?;
+    say("");
+    cargo(&["bench", "--package", "portico-runtime", "--bench", "host_overhead"])
 }
 
-fn compare(what: &str, portico: &Path, kpt: Option<&Path>, ours: &Path, theirs: &Path, runs: usize) -> Result<()> {
+/// What a figure has to be.
+#[derive(Clone, Copy)]
+enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+fn target(what: &str, value: f64, bound: Bound, unit: &str) {
+    let (met, words, limit) = match bound {
+        Bound::AtMost(limit) => (value <= limit, "at most", limit),
+        Bound::AtLeast(limit) => (value >= limit, "at least", limit),
+    };
+    let verdict = if met { "met" } else { "missed" };
+    say(format!("    {what}: {value:.2} {unit}, target {words} {limit}: {verdict}"));
+}
+
+/// Our render, and kpt's where it is there.
+fn compare(
+    what: &str,
+    portico: &Path,
+    kpt: Option<&Path>,
+    ours: &Path,
+    theirs: &Path,
+    runs: usize,
+) -> Result<(Usage, Option<Usage>)> {
     let Some(kpt) = kpt else {
-        show(what, &render(portico, ours, runs)?);
-        return Ok(());
+        let usage = render(portico, ours, runs)?;
+        show(what, &usage);
+        return Ok((usage, None));
     };
     let (ours_args, theirs_args) = (["render", path(ours)?], ["fn", "render", path(theirs)?, "--allow-exec"]);
     let reset = || {
@@ -76,7 +122,7 @@ fn compare(what: &str, portico: &Path, kpt: Option<&Path>, ours: &Path, theirs: 
         both[1].wall / both[0].wall,
         both[1].cpu() / both[0].cpu()
     ));
-    Ok(())
+    Ok((both[0], Some(both[1])))
 }
 
 fn render(portico: &Path, package: &Path, runs: usize) -> Result<Usage> {

@@ -14,9 +14,8 @@ use serde::Deserialize;
 use crate::edit::{Editor, Labels};
 
 /// The program: bytes of a `ResourceList` in, bytes of a `ResourceList` out.
-#[expect(clippy::needless_pass_by_value, reason = "programs own their input: some give it back as it is")]
 pub fn program(input: Vec<u8>) -> Output {
-    run(&function(), &input)
+    run(&function(), input)
 }
 
 /// The function, ready for [`portico_fn::as_main`] or [`portico_fn::run`].
