@@ -11,6 +11,9 @@ const ROOTS: &[&str] = &["inventory", "lib"];
 /// Words that stand before a bracket without calling anything; `set()` is the empty set.
 const WORDS: &[&str] = &["as", "default", "else", "every", "if", "in", "not", "set", "some", "with"];
 
+/// Deepest nesting of brackets. The evaluator's own bound is lower, but it finds out by recursion.
+const DEPTH: u32 = 64;
+
 /// What a policy's text says of functions.
 #[derive(Debug, Default)]
 pub(crate) struct Scan<'r> {
@@ -44,6 +47,9 @@ impl<'r> Scan<'r> {
                 within = is_call.then_some(token.text);
             }
             match token.text {
+                "(" | "[" | "{" if depth == DEPTH => {
+                    return Err(format!("line {}: brackets are nested more than {DEPTH} deep", token.line));
+                }
                 "(" | "[" | "{" => depth += 1,
                 ")" | "]" | "}" => depth = depth.saturating_sub(1),
                 name if is_call && !WORDS.contains(&name) => {

@@ -132,11 +132,11 @@ fn is_library(package: &str) -> bool {
 }
 
 fn compile<'r>(engine: &mut Engine, place: String, rego: &'r str) -> Result<Module<'r>, String> {
+    let scan = Scan::of(rego).map_err(|fault| format!("`{place}`, {fault}"))?;
     let package = engine.add_policy(place.clone(), rego.to_owned()).map_err(|error| {
         let error = error.to_string();
         format!("`{place}` is no valid Rego: {}", error.trim())
     })?;
-    let scan = Scan::of(rego).map_err(|fault| format!("`{place}`, {fault}"))?;
     Ok(Module { place, package, scan })
 }
 
