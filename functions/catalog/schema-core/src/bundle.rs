@@ -87,9 +87,42 @@ impl Bundle {
 
     /// The JSON Schema of a definition, with references by full name; `None` where the version has no such definition.
     pub fn definition(&self, full_name: &str, version: usize) -> Result<Option<&str>, BundleError> {
+        Ok(self.describe(full_name, version)?.map(|definition| definition.schema))
+    }
+}
+
+/// A definition of a version, and what else is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition<'b> {
+    /// The JSON Schema, with references by full name.
+    pub schema: &'b str,
+    /// `apps/v1` for a definition that is a kind; its name is the kind.
+    pub api_version: Option<&'b str>,
+}
+
+impl Bundle {
+    /// The full names of the definitions of a version. Unpacks everything.
+    pub fn names(&self, version: usize) -> Result<Vec<String>, BundleError> {
+        let mut names = Vec::new();
+        for package in &self.packages {
+            for line in package.text()?.lines().filter(|line| !line.is_empty()) {
+                let line = Line::read(line).ok_or(BundleError("a definition without its fields"))?;
+                if (line.first..=line.last).contains(&version) {
+                    names.push(format!("{}.{}", package.name, line.name));
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    /// What is known of a definition; `None` where the version has no such definition.
+    pub fn describe(&self, full_name: &str, version: usize) -> Result<Option<Definition<'_>>, BundleError> {
         let Some((package, name)) = full_name.rsplit_once('.') else { return Ok(None) };
         let Ok(at) = self.packages.binary_search_by_key(&package, |package| package.name) else { return Ok(None) };
-        Ok(self.packages[at].line(name, version)?.map(|line| line.schema))
+        let package = &self.packages[at];
+        Ok(package
+            .line(name, version)?
+            .map(|line| Definition { schema: line.schema, api_version: line.is_kind.then_some(package.api_version) }))
     }
 }
 
@@ -167,6 +200,17 @@ mod tests {
             serde_json::Value::Array(list) => list.iter().for_each(|value| collect(value, into)),
             _ => {}
         }
+    }
+
+    #[test]
+    fn names_are_those_that_can_be_described() {
+        let bundle = Bundle::embedded().expect("bundle");
+        let names = bundle.names(0).expect("readable");
+        assert!(names.len() > 500, "{}", names.len());
+        assert!(names.iter().all(|name| bundle.describe(name, 0).expect("readable").is_some()));
+        let of = |name| bundle.describe(name, 0).expect("readable").expect("there").api_version;
+        assert_eq!(of("io.k8s.api.apps.v1.Deployment"), Some("apps/v1"));
+        assert_eq!(of("io.k8s.api.apps.v1.DeploymentSpec"), None);
     }
 
     #[test]

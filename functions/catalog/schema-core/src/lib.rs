@@ -15,7 +15,7 @@ mod schemas;
 mod tests;
 mod value;
 
-pub use bundle::{Bundle, BundleError};
+pub use bundle::{Bundle, BundleError, Definition};
 pub use check::{ClosedOrder, MAX_DEPTH, MAX_STEPS};
 pub use config::{ConfigError, Options, Settings};
 pub use location::{Location, LocationError};

@@ -87,7 +87,7 @@ fn expose(module: &Module<'_>, originals: &[Original], surroundings: Surrounding
     let environment = heap.alloc(AllocDict(surroundings.environment.iter().map(|(k, v)| (k.as_str(), v.as_str()))));
     let ctx = heap.alloc(AllocStruct([
         ("resource_list", resource_list),
-        ("open_api", heap.alloc(OpenApi)),
+        ("open_api", heap.alloc(OpenApi::Document)),
         ("environment", environment),
     ]));
     module.set("ctx", ctx);

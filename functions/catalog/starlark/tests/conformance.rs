@@ -20,11 +20,6 @@ const UNRECORDED: &[(&str, &str)] = &[
         "statefulset-filter:3:42: got newline, want primary expression",
     ),
     ("kpt/validate-generated-resource/starlark-httpbin-val.yaml", "fail: could not find httpbin deployment"),
-    // the document is not part of this function
-    (
-        "catalog/tests/starlark/openapi/fn-config.yaml",
-        "ctx.open_api is not available here: the OpenAPI document of Kubernetes does not come with this function",
-    ),
 ];
 
 /// The resources of a file, with the annotations that the host gives them; none where it is no YAML.

@@ -47,7 +47,7 @@ pub(super) fn register(module: &mut GlobalsBuilder) {
 }
 
 /// A decoded JSON text as values; its depth is bounded by the decoder.
-fn from_json<'v>(json: &serde_json::Value, heap: Heap<'v>) -> Value<'v> {
+pub(crate) fn from_json<'v>(json: &serde_json::Value, heap: Heap<'v>) -> Value<'v> {
     match json {
         serde_json::Value::Null => Value::new_none(),
         serde_json::Value::Bool(b) => Value::new_bool(*b),

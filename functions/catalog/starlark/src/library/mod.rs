@@ -8,7 +8,7 @@ mod csv;
     reason = "functions of the evaluator return a result, whether they can fail or not"
 )]
 mod hash;
-mod json;
+pub(crate) mod json;
 #[expect(
     clippy::unnecessary_wraps,
     reason = "functions of the evaluator return a result, whether they can fail or not"

@@ -84,7 +84,7 @@ fn only_what_changed_is_written_anew() {
     let source = "s = ctx.resource_list['items'][0]['spec']\ns['replicas'] = 4 / 2\ns['image'] = 'nginx:2'\ns['plain'] = 'true'\ns.pop('gone')\ns['new'] = {'b': [1, True, None, 1.5, 'yes'], 'a': (1,)}";
     assert_eq!(
         edited(source, item),
-        "kind: A\nspec:\n  # replicas\n  replicas: 2 # small\n  image: \"nginx:2\" # set\n  plain: \"true\"\n  last: 'x'\n  new:\n    b:\n      - 1\n      - true\n      - null\n      - 1.5\n      - \"yes\"\n    a:\n      - 1\n"
+        "kind: A\nspec:\n  # replicas\n  replicas: 2 # small\n  image: \"nginx:2\" # set\n  plain: \"true\"\n  last: 'x'\n  new:\n    a:\n      - 1\n    b:\n      - 1\n      - true\n      - null\n      - 1.5\n      - \"yes\"\n"
     );
 }
 
@@ -139,14 +139,40 @@ fn resources_stay_themselves_over_a_garbage_collection() {
 }
 
 #[test]
+fn the_open_api_document_is_a_dict_that_is_read_when_it_is_asked() {
+    let prints = |expression: &str| run(&format!("d = ctx.open_api['definitions']\nprint({expression})"), &[], None);
+    for (expression, printed) in [
+        ("ctx.open_api['swagger'], 'definitions' in ctx.open_api, len(ctx.open_api)", "2.0 True 4"),
+        (
+            "d['io.k8s.api.apps.v1.Deployment']['x-kubernetes-group-version-kind']",
+            "[{\"group\": \"apps\", \"kind\": \"Deployment\", \"version\": \"v1\"}]",
+        ),
+        ("d['io.k8s.api.core.v1.Pod']['x-kubernetes-group-version-kind'][0]['group'] == ''", "True"),
+        (
+            "d['io.k8s.api.apps.v1.Deployment']['properties']['spec']['$ref']",
+            "#/definitions/io.k8s.api.apps.v1.DeploymentSpec",
+        ),
+        ("d['io.k8s.api.apps.v1.DeploymentSpec']['properties']['replicas']['type']", "integer"),
+        ("'x-kubernetes-group-version-kind' in d['io.k8s.api.apps.v1.DeploymentSpec']", "False"),
+        ("'io.k8s.api.apps.v1.Deployment' in d, 'nope' in d, 1 in d", "True False False"),
+        ("d.get('nope'), d.get('nope', 1), ctx.open_api.get('swagger')", "None 1 2.0"),
+        ("len(d) == len(d.keys()), len(d) > 500, 'io.k8s.api.core.v1.Pod' in d.keys()", "True True True"),
+        ("[n for n in d if n.endswith('.v1.Deployment')]", "[\"io.k8s.api.apps.v1.Deployment\"]"),
+        (
+            "[n for n, s in d.items() if {'group': 'batch', 'version': 'v1', 'kind': 'Job'} in s.get('x-kubernetes-group-version-kind', [])]",
+            "[\"io.k8s.api.batch.v1.Job\"]",
+        ),
+    ] {
+        assert_eq!(prints(expression).unwrap(), [printed], "{expression}");
+    }
+    assert_eq!(prints("d['nope']").unwrap_err(), "key \"nope\" not in dict");
+}
+
+#[test]
 fn a_script_sees_its_function_config_and_environment() {
     let config = "apiVersion: v1\nkind: ConfigMap\ndata:\n  source: x\n  ns: prod\n";
     let source = "print(ctx.resource_list['functionConfig']['data']['ns'], ctx.environment, ctx.resource_list['kind'])\nctx.resource_list['functionConfig'] = 1\nctx.resource_list['results'] = 1";
     assert_eq!(run(source, &[], Some(config)).unwrap(), ["prod {\"HOME\": \"/\"} ResourceList"]);
-    assert_eq!(
-        run("ctx.open_api['definitions']", &[], None).unwrap_err(),
-        "ctx.open_api is not available here: the OpenAPI document of Kubernetes does not come with this function"
-    );
     assert_eq!(
         run("ctx.resource_lst", &[], None).unwrap_err(),
         "struct has no .resource_lst field or method (did you mean .resource_list?)"
