@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-#![expect(clippy::doc_markdown, reason = "the README names kinds as Kubernetes spells them")]
 
 mod builtins;
 mod calls;

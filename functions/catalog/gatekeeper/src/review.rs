@@ -84,10 +84,7 @@ fn constraints(items: &[Resource], templates: &BTreeMap<String, Template>) -> Re
     for item in items.iter().filter(|item| is_constraint(item.api_version())) {
         let Some(template) = templates.get(item.kind()) else {
             let kinds: Vec<&str> = templates.keys().map(|kind| &**kind).collect();
-            let known = match kinds.is_empty() {
-                true => String::new(),
-                false => format!(" (it defines {})", kinds.join(", ")),
-            };
+            let known = if kinds.is_empty() { String::new() } else { format!(" (it defines {})", kinds.join(", ")) };
             return Err(PolicyError::NoTemplate { kind: item.kind().to_owned(), name: item.name().to_owned(), known });
         };
         let constraint = Constraint::new(&value(item)?, &template.parameters).map_err(|message| {

@@ -96,7 +96,6 @@ impl Verb {
         };
         let int = number.filter(|number| number.is_integer());
         let text = match (letter, number, int) {
-            ('v', Some(_), _) => self.signed(plain(arg)),
             ('v' | 's', None, _) => self.cut(plain(arg)),
             ('q', None, _) => format!("{:?}", plain(arg)),
             ('T', ..) => go_type(arg).to_owned(),
@@ -104,7 +103,7 @@ impl Verb {
                 let _ = if letter == 'x' { write!(hex, "{byte:02x}") } else { write!(hex, "{byte:02X}") };
                 hex
             }),
-            ('d', _, Some(_)) => self.signed(plain(arg)),
+            ('v', Some(_), _) | ('d', _, Some(_)) => self.signed(plain(arg)),
             ('b' | 'o' | 'x' | 'X' | 'c' | 'U' | 'q', _, Some(int)) => match int.as_i64() {
                 Some(int) => self.based(letter, int),
                 None => plain(arg),

@@ -163,15 +163,13 @@ impl<'t> Policy<'t> {
         }
         let (source, path) = match &target["code"] {
             Value::Array(code) if !code.is_empty() => {
-                match code.iter().position(|code| text(&code["engine"]) == "Rego") {
-                    Some(at) => (&target["code"][at]["source"], format!("spec.targets[0].code[{at}].source")),
-                    None => {
-                        let engine = text(&target["code"][0usize]["engine"]);
-                        return Err(format!(
-                            "`spec.targets[0].code` has no policy for engine `Rego`: engine `{engine}` is not available here"
-                        ));
-                    }
-                }
+                let Some(at) = code.iter().position(|code| text(&code["engine"]) == "Rego") else {
+                    let engine = text(&target["code"][0usize]["engine"]);
+                    return Err(format!(
+                        "`spec.targets[0].code` has no policy for engine `Rego`: engine `{engine}` is not available here"
+                    ));
+                };
+                (&target["code"][at]["source"], format!("spec.targets[0].code[{at}].source"))
             }
             _ => (target, "spec.targets[0]".to_owned()),
         };

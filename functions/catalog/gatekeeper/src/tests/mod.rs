@@ -17,11 +17,9 @@ fn run(documents: &[&str]) -> (Vec<FunctionResult>, u8) {
 fn list(documents: &[&str]) -> String {
     let mut text = String::from("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n");
     for document in documents {
-        let mut lines = document.trim_end().lines();
-        text += &format!("- {}\n", lines.next().unwrap());
-        for line in lines {
-            text += &format!("  {line}\n");
-        }
+        text += "- ";
+        text += &document.trim_end().replace('\n', "\n  ");
+        text += "\n";
     }
     text
 }
@@ -39,9 +37,14 @@ fn failure(documents: &[&str]) -> String {
     results[0].message.clone()
 }
 
+/// The lines with something before each.
+fn indented(text: &str, by: &str) -> String {
+    text.lines().fold(String::new(), |out, line| out + by + line + "\n")
+}
+
 /// A template of kind `Policy` with this Rego below `package policy`.
 fn template(rego: &str) -> String {
-    let rego = rego.lines().map(|line| format!("      {line}\n")).collect::<String>();
+    let rego = indented(rego, "      ");
     format!(
         "apiVersion: templates.gatekeeper.sh/v1\nkind: ConstraintTemplate\nmetadata: {{name: policy}}\nspec:\n  crd: \
          {{spec: {{names: {{kind: Policy}}}}}}\n  targets:\n  - target: admission.k8s.gatekeeper.sh\n    rego: \

@@ -1,4 +1,4 @@
-use super::{MAP, MAPS, constraint, failure, messages, says, template};
+use super::{MAP, MAPS, constraint, failure, indented, messages, says, template};
 
 #[test]
 fn the_policy_sees_the_review_and_no_more() {
@@ -88,7 +88,7 @@ fn the_newer_rego_is_read_where_it_is_asked_for() {
     let template = template("violation contains {\"msg\": \"new\"} if { input.review.name == \"map\" }");
     let at = template.find("    rego:").unwrap();
     let (head, rego) = template.split_at(at);
-    let rego = rego.lines().map(|line| format!("      {line}\n")).collect::<String>();
+    let rego = indented(rego, "      ");
     let code = format!(
         "{head}    code:\n    - engine: Rego\n      source:\n        version: v1\n{}",
         rego.replacen("      ", "    ", 1)
