@@ -67,7 +67,7 @@ pub(crate) fn run() -> Result<()> {
         if count == 5_000 {
             target("peak memory", usage.peak as f64 / 1e6, Bound::AtMost(150.0), "MB");
         }
-        let each = usage.cpu() / f64::from(count);
+        let each = usage.cpu() / count as f64;
         let first = *first.get_or_insert(each);
         if count == 20_000 {
             target("CPU an object, of that in the package of 1,000", each / first, Bound::AtMost(1.25), "times");
