@@ -66,7 +66,11 @@ impl SourceFile {
     }
 
     /// Reads the documents of a text, see [`SourceFile::parse`].
-    pub(crate) fn read(text: Arc<str>, encoding: Encoding, limits: &ParseLimits) -> Result<SourceFile, Vec<ParseError>> {
+    pub(crate) fn read(
+        text: Arc<str>,
+        encoding: Encoding,
+        limits: &ParseLimits,
+    ) -> Result<SourceFile, Vec<ParseError>> {
         let facts = survey(&text).map_err(|fault| vec![fault.into_error(&text, 0)])?;
         let mut file = SourceFile { encoding, pieces: Vec::new(), documents: Vec::new(), text };
         let mut errors = Vec::new();

@@ -240,8 +240,8 @@ pub(super) fn is_break(c: char) -> bool {
 
 pub(super) fn has_break(text: &str) -> bool {
     // One pass without a branch for each byte; what may begin a break outside ASCII is looked at again.
-    let odd = text.bytes().fold(false, |odd, b| odd | (b == b'\n') | (b == b'\r') | (b >= 0x80));
-    odd && text.contains(is_break)
+    let odd = text.bytes().map(|b| u8::from(matches!(b, b'\n' | b'\r' | 0x80..))).max();
+    odd == Some(1) && text.contains(is_break)
 }
 
 fn break_at(text: &str) -> usize {

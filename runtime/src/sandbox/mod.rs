@@ -201,11 +201,10 @@ impl Sandbox {
     fn take_store(&mut self) -> Result<LiveStore, RunFailure> {
         let slots = self.engine.inner.slots.as_ref();
         let wanted = slots.is_some_and(|slots| slots.wanted());
-        let usable = self.store.take().filter(|live| {
-            !wanted
-                && live.instances < self.engine.inner.store_instances
-                && self.is_small(live)
-        });
+        let usable = self
+            .store
+            .take()
+            .filter(|live| !wanted && live.instances < self.engine.inner.store_instances && self.is_small(live));
         if let Some(mut live) = usable
             && live.permits.as_mut().is_none_or(Permits::try_take)
         {
