@@ -1,6 +1,6 @@
 //! Gives the WASI program the stack that nested policies and values need.
 
-/// Bytes of stack in the guest's memory: expressions may be 32 levels deep, functions call functions, and objects are
+/// Bytes of stack in the guest's memory: brackets may be 20 levels deep, functions call functions, and objects are
 /// up to 500 levels deep.
 const STACK: u32 = 8 << 20;
 

@@ -11,8 +11,9 @@ const ROOTS: &[&str] = &["inventory", "lib"];
 /// Words that stand before a bracket without calling anything; `set()` is the empty set.
 const WORDS: &[&str] = &["as", "default", "else", "every", "if", "in", "not", "set", "some", "with"];
 
-/// Deepest nesting of brackets. The evaluator's own bound is lower, but it finds out by recursion.
-const DEPTH: u32 = 64;
+/// Deepest nesting of brackets. The evaluator's parser reads a list twice (as a list and as a comprehension), the lists in
+/// it four times, and so on.
+const DEPTH: u32 = 20;
 
 /// What a policy's text says of functions.
 #[derive(Debug, Default)]

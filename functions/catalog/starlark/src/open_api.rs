@@ -1,4 +1,4 @@
-//! `ctx.open_api`: the OpenAPI document of Kubernetes, of which nothing is read before a script asks for it.
+//! `ctx.open_api`: the `OpenAPI` document of Kubernetes, of which nothing is read before a script asks for it.
 
 use std::fmt;
 
@@ -85,7 +85,7 @@ impl OpenApi {
     }
 }
 
-/// A definition as the OpenAPI document has it: the embedded form is JSON Schema, in which every value may be null.
+/// A definition as the `OpenAPI` document has it: the embedded form is JSON Schema, in which every value may be null.
 fn definition(schema: Json, api_version: Option<&str>, kind: &str) -> Json {
     let mut schema = open_api(schema);
     if let (Json::Object(fields), Some(api_version)) = (&mut schema, api_version) {

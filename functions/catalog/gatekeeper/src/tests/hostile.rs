@@ -17,7 +17,7 @@ fn a_rule_or_function_that_needs_itself_is_an_error() {
 fn deep_expressions_are_refused() {
     let deep = format!("violation[{{\"msg\": \"x\"}}] {{ x := {}1{} }}", "[".repeat(5000), "]".repeat(5000));
     let text = failure(&[&template(&deep), &constraint(MAPS), MAP]);
-    assert!(text.ends_with("`rego`, line 2: brackets are nested more than 64 deep"), "{text}");
+    assert!(text.ends_with("`rego`, line 2: brackets are nested more than 20 deep"), "{text}");
 }
 
 #[test]
