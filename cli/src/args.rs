@@ -133,6 +133,10 @@ pub(crate) struct RenderArgs {
     /// Run functions named by `exec`: programs of this machine, outside the sandbox
     #[arg(long)]
     pub(crate) allow_exec: bool,
+    /// Let functions of a Kptfile have a `condition`, a CEL expression on their `resources`: one whose condition is false
+    /// is skipped. An experiment: kpt refuses the field
+    #[arg(long)]
+    pub(crate) experimental_conditions: bool,
 }
 
 #[derive(Debug, Args)]

@@ -60,7 +60,7 @@ impl Printer {
         let style = match tag {
             "PASS" => GREEN,
             "FAIL" => RED,
-            "WARN" | "SKIP" => YELLOW,
+            "WARN" | "SKIP" | "SKIPPED" => YELLOW,
             _ => Style::new(),
         };
         let text = visible(text);

@@ -41,6 +41,9 @@ impl Lines<'_> {
                 printer.tagged("PASS", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));
                 self.details(step);
             }
+            Event::StepSkipped { step, condition } => {
+                printer.tagged("SKIPPED", &format!("\"{}\": its condition is false: {condition}", step.function()));
+            }
             Event::StepFailed(step) => {
                 printer.tagged("FAIL", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));
                 self.details(step);
@@ -85,6 +88,11 @@ impl Lines<'_> {
             }
             Event::StepStarted(step) => step_object("stepStarted", step),
             Event::StepPassed(step) => step_object("stepPassed", step),
+            Event::StepSkipped { step, condition } => {
+                let mut value = step_object("stepSkipped", step);
+                value["condition"] = json!(condition);
+                value
+            }
             Event::StepFailed(step) => step_object("stepFailed", step),
             Event::PackageFinished { path, name, .. } => {
                 json!({"event": "packageFinished", "path": path, "package": name})

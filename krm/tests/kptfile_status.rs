@@ -104,6 +104,7 @@ fn status_of(tree: &Tree) -> StatusUpdate {
                 execution_error: text(map, "executionError"),
                 stderr: text(map, "stderr"),
                 exit_code: text(map, "exitCode").parse().expect("a number"),
+                skipped: text(map, "state") == "skipped",
                 results: tree
                     .get(map, "results")
                     .map(|id| parse_results(tree, id).expect("results"))

@@ -137,6 +137,7 @@ pub(crate) fn eval_with(
         config,
         selectors: options.selectors.clone(),
         exclude: options.exclude.clone(),
+        condition: String::new(),
     };
     let (mut mutators, mut validators) = (Vec::new(), Vec::new());
     if options.kind == StepKind::Mutator {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use portico_krm::annotations::Origin;
-use portico_krm::kptfile::{ConfigFile, ConfigFileError, Function, FunctionKind, ValidateError};
+use portico_krm::kptfile::{ConfigFile, ConfigFileError, Experiments, Function, FunctionKind, ValidateError};
 use portico_krm::paths::clean;
 use portico_krm::yaml::{NodeId, ParseError, ParseLimits, SourceFile, Style, Tree};
 use portico_krm::{Kptfile, Resource};
@@ -42,8 +42,12 @@ struct Problem {
 }
 
 /// Reads the package tree.
-pub(crate) fn load(files: &PackageFiles, limits: &ParseLimits) -> Result<Loaded, RenderError> {
-    let root_kptfile = root_kptfile(files)?;
+pub(crate) fn load(
+    files: &PackageFiles,
+    limits: &ParseLimits,
+    experiments: Experiments,
+) -> Result<Loaded, RenderError> {
+    let root_kptfile = root_kptfile(files, experiments)?;
     let functions = plan(files, files.root_package(), &root_kptfile).map_err(|error| RenderError::Kptfile {
         message: error.located("Kptfile"),
         kpt: error.to_string().trim_end().to_owned(),
@@ -60,7 +64,7 @@ pub(crate) fn load(files: &PackageFiles, limits: &ParseLimits) -> Result<Loaded,
                 format!("{}/{last}", packages.get(parent).map_or("", |p| &p.name))
             }
         };
-        let read = root.take().or_else(|| subpackage(files, node, at, &mut problems));
+        let read = root.take().or_else(|| subpackage(files, node, at, experiments, &mut problems));
         let (functions, kptfile) =
             read.map_or_else(Default::default, |(functions, kptfile)| (functions, Some(kptfile)));
         kptfiles.push(kptfile);
@@ -106,7 +110,7 @@ pub(crate) fn load(files: &PackageFiles, limits: &ParseLimits) -> Result<Loaded,
     Ok(Loaded { packages, root_kptfile, files: paths, failure: failure_of(problems, files) })
 }
 
-fn root_kptfile(files: &PackageFiles) -> Result<Kptfile, RenderError> {
+fn root_kptfile(files: &PackageFiles, experiments: Experiments) -> Result<Kptfile, RenderError> {
     let node = files.root_package();
     let bytes = match (node.kptfile, files.kptfile(node)) {
         (KptfileEntry::File, Some(file)) => &file.bytes,
@@ -118,7 +122,7 @@ fn root_kptfile(files: &PackageFiles) -> Result<Kptfile, RenderError> {
             return Err(RenderError::Kptfile { message: format!("Kptfile: {what}"), kpt });
         }
     };
-    Kptfile::parse(bytes).map_err(|error| RenderError::Kptfile {
+    Kptfile::parse_with(bytes, experiments).map_err(|error| RenderError::Kptfile {
         message: error.located("Kptfile"),
         kpt: error.kpt_message(&files.root),
     })
@@ -139,6 +143,7 @@ fn subpackage(
     files: &PackageFiles,
     node: &PackageNode,
     at: usize,
+    experiments: Experiments,
     problems: &mut Vec<Problem>,
 ) -> Option<(Functions, Kptfile)> {
     let shown = dot(&node.path);
@@ -159,7 +164,7 @@ fn subpackage(
             return None;
         }
     };
-    let kptfile = match Kptfile::parse(bytes) {
+    let kptfile = match Kptfile::parse_with(bytes, experiments) {
         Ok(kptfile) => kptfile,
         Err(error) => {
             let kpt = error.kpt_message(&files.absolute_path(node));
@@ -238,6 +243,7 @@ fn planned(files: &PackageFiles, node: &PackageNode, function: &Function) -> Pla
         config,
         selectors: function.selectors.clone(),
         exclude: function.exclude.clone(),
+        condition: function.condition.clone(),
     }
 }
 

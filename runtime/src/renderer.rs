@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use portico_krm::annotations::{BFS_RENDERING, PACKAGE_PATH, SAVE_ON_RENDER_FAILURE};
-use portico_krm::kptfile::{Condition, RenderStatus, RenderStep, StatusMode, StatusUpdate};
+use portico_krm::kptfile::{Condition, Experiments, RenderStatus, RenderStep, StatusMode, StatusUpdate};
 use portico_krm::results::{ResultDocument, StepResult};
 use portico_krm::yaml::ParseLimits;
 
@@ -48,6 +48,8 @@ pub struct RenderOptions {
     pub attribution: bool,
     /// Bounds on YAML.
     pub parse: ParseLimits,
+    /// Fields of Kptfiles that kpt does not know and that are to have an effect.
+    pub experiments: Experiments,
 }
 
 impl Default for RenderOptions {
@@ -59,6 +61,7 @@ impl Default for RenderOptions {
             out_of_place: false,
             attribution: true,
             parse: ParseLimits::default(),
+            experiments: Experiments::default(),
         }
     }
 }
@@ -104,7 +107,8 @@ pub(crate) fn render_with(
     if runner.is_cancelled() {
         return Err(RenderError::Cancelled);
     }
-    let Loaded { mut packages, root_kptfile, files: paths, failure } = load(files, &options.parse)?;
+    let Loaded { mut packages, root_kptfile, files: paths, failure } =
+        load(files, &options.parse, options.experiments)?;
     let mut outcome = Outcome { packages: packages.len(), failure, ..Outcome::default() };
     let write = WriteBack { files, paths: &paths, style: options.style, limits: &options.parse };
     if outcome.failure.is_some() {
@@ -278,6 +282,7 @@ fn render_status(steps: &[StepReport], style: WriteStyle) -> RenderStatus {
                 Vec::new()
             },
             exit_code: step.exit_code,
+            skipped: step.state == StepState::Skipped,
             execution_error,
         };
         match step.kind {
@@ -297,7 +302,7 @@ impl Outcome {
 
 /// The functions whose answers were taken, and those that failed by themselves, in order.
 pub(crate) fn results_of(steps: &[StepReport]) -> ResultDocument {
-    let recorded = steps.iter().filter(|step| step.recorded);
+    let recorded = steps.iter().filter(|step| step.recorded || step.state == StepState::Skipped);
     let items: Vec<StepResult> = recorded
         .map(|step| StepResult {
             image: step.image.clone(),
@@ -305,6 +310,7 @@ pub(crate) fn results_of(steps: &[StepReport]) -> ResultDocument {
             stderr: step.stderr.clone(),
             exit_code: step.exit_code,
             results: step.results.clone(),
+            skipped: step.state == StepState::Skipped,
         })
         .collect();
     ResultDocument { exit_code: i32::from(steps.iter().any(|step| step.state == StepState::Failed)), items }

@@ -34,6 +34,8 @@ pub enum StepState {
     Passed,
     /// It ran, or could not be started.
     Failed,
+    /// Its condition said that it need not run.
+    Skipped,
     /// An earlier step failed, or another function of its package cannot run.
     NotRun,
 }
@@ -116,6 +118,13 @@ pub enum Event<'a> {
     StepStarted(&'a StepReport),
     /// A function passed.
     StepPassed(&'a StepReport),
+    /// The condition of a function said that it need not run: nothing changed.
+    StepSkipped {
+        /// The step.
+        step: &'a StepReport,
+        /// The condition, a CEL expression.
+        condition: &'a str,
+    },
     /// A function failed; nothing of its package or of any other runs after it.
     StepFailed(&'a StepReport),
     /// All functions of a package passed.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use portico_krm::kptfile::Experiments;
 use portico_runtime::package::{PackageDir, PackageLimits, check_new_directory};
 use portico_runtime::{
     Exceeded, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list,
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
         },
         out_of_place: !in_place,
         attribution: std::env::var_os("KRM_DISABLE_ATTRIBUTION").is_none_or(|v| v.is_empty()),
+        experiments: Experiments { conditions: arguments.experimental_conditions },
         ..RenderOptions::default()
     };
     let renderer = setup::renderer(&arguments.functions)?;

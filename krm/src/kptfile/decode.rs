@@ -1,6 +1,7 @@
 //! Strict reading: every key must be known, every value of the right kind. All faults are collected, each in Go's
 //! words, which kpt prints, and in ours.
 
+use super::Experiments;
 use super::error::{FaultKind, KptfileError, Problem};
 use super::schema::{KPTFILE, Shape, Type};
 use super::suggest;
@@ -11,10 +12,14 @@ use crate::yaml::{Kind, NodeId, Position, Tree};
 /// More faults than this are not listed: nobody reads them.
 const MAX_PROBLEMS: usize = 50;
 
+/// What to tell about the one experimental field.
+const CONDITIONS_HINT: &str =
+    "steps with a condition are an experiment that kpt does not know: render with --experimental-conditions";
+
 /// Checks apiVersion and kind, then every field.
-pub(super) fn check(tree: &Tree) -> Result<(), KptfileError> {
+pub(super) fn check(tree: &Tree, experiments: Experiments) -> Result<(), KptfileError> {
     check_type(tree)?;
-    let mut checker = Checker { view: View::new(tree), go: Vec::new(), problems: Vec::new() };
+    let mut checker = Checker { view: View::new(tree), experiments, go: Vec::new(), problems: Vec::new() };
     checker.mapping(tree.root(), &KPTFILE, "", false);
     if checker.view.exhausted() {
         let message = format!("its aliases expand to more than {MAX_VALUES} values");
@@ -91,6 +96,7 @@ fn check_type(tree: &Tree) -> Result<(), KptfileError> {
 
 struct Checker<'t> {
     view: View<'t>,
+    experiments: Experiments,
     go: Vec<String>,
     problems: Vec<Problem>,
 }
@@ -105,7 +111,8 @@ impl Checker<'_> {
                 return;
             }
             let name = tree.text(*key);
-            let Some(field) = here.field(name) else {
+            let known = here.field(name);
+            let Some(field) = known.filter(|field| !field.experimental || self.experiments.conditions) else {
                 if !open {
                     let taken = taken.get_or_insert_with(|| {
                         entries
@@ -114,7 +121,10 @@ impl Checker<'_> {
                             .map(|field| field.key)
                             .collect()
                     });
-                    let hint = suggest::hint(name, here, path, |key| taken.contains(&key));
+                    let hint = match known {
+                        Some(_) => CONDITIONS_HINT.to_owned(),
+                        None => suggest::hint(name, here, path, |key| taken.contains(&key)),
+                    };
                     let at = join(path, shorten(name));
                     let go = format!("field {name} not found in type {}", here.go);
                     self.fault(*key, &go, &at, format!("unknown field {at} ({hint})"));

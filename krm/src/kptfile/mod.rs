@@ -24,6 +24,13 @@ use view::View;
 /// Name of the file that makes a directory a package.
 pub const KPTFILE_NAME: &str = "Kptfile";
 
+/// Fields beyond the schema that kpt has, each refused unless it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Experiments {
+    /// `condition` of a function: a CEL expression that says whether it runs.
+    pub conditions: bool,
+}
+
 /// A Kptfile of version `kpt.dev/v1`, read strictly.
 #[derive(Clone, Debug)]
 pub struct Kptfile {
@@ -48,12 +55,21 @@ pub struct Kptfile {
 impl Kptfile {
     /// Reads the first document of a file; what follows it are ordinary resources of the package.
     pub fn parse(bytes: &[u8]) -> Result<Kptfile, KptfileError> {
-        Kptfile::from_tree(first_document(bytes)?)
+        Kptfile::parse_with(bytes, Experiments::default())
     }
 
-    /// Reads a document.
+    /// [`Kptfile::parse`] with fields that kpt does not know.
+    pub fn parse_with(bytes: &[u8], experiments: Experiments) -> Result<Kptfile, KptfileError> {
+        Kptfile::read(first_document(bytes)?, experiments)
+    }
+
+    /// Reads a document of a package that was accepted before; experimental fields may be in it.
     pub fn from_tree(tree: Tree) -> Result<Kptfile, KptfileError> {
-        decode::check(&tree)?;
+        Kptfile::read(tree, Experiments { conditions: true })
+    }
+
+    fn read(tree: Tree, experiments: Experiments) -> Result<Kptfile, KptfileError> {
+        decode::check(&tree, experiments)?;
         let (view, root) = (View::new(&tree), tree.root());
         Ok(Kptfile {
             metadata: view.metadata(root),

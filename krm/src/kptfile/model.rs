@@ -122,6 +122,8 @@ pub struct Function {
     pub selectors: Vec<Selector>,
     /// Which it does not get.
     pub exclude: Vec<Selector>,
+    /// A CEL expression that says whether it runs; empty for always. See [`super::Experiments`].
+    pub condition: String,
 }
 
 /// What `kpt live` keeps: `inventory`. A render only carries it along.
@@ -242,6 +244,7 @@ impl View<'_> {
             tag: self.text(map, "tag"),
             selectors: self.list(map, "selectors", |id| self.selector(id)),
             exclude: self.list(map, "exclude", |id| self.selector(id)),
+            condition: self.text(map, "condition"),
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) struct Field {
     pub(super) shape: Shape,
     /// Written even when it is empty or zero.
     pub(super) always: bool,
+    /// Unknown to kpt, and to us unless asked for: see [`super::Experiments`].
+    pub(super) experimental: bool,
 }
 
 /// What a field holds.
@@ -58,11 +60,15 @@ impl Shape {
 const STRING: Shape = Shape::Text("string");
 
 const fn field(key: &'static str, shape: Shape) -> Field {
-    Field { key, shape, always: false }
+    Field { key, shape, always: false, experimental: false }
 }
 
 const fn always(key: &'static str, shape: Shape) -> Field {
-    Field { key, shape, always: true }
+    Field { key, shape, always: true, experimental: false }
+}
+
+const fn experimental(key: &'static str, shape: Shape) -> Field {
+    Field { key, shape, always: false, experimental: true }
 }
 
 pub(super) static KPTFILE: Type = Type {
@@ -153,6 +159,7 @@ static FUNCTION: Type = Type {
         field("tag", STRING),
         field("selectors", Shape::Many(&SELECTOR)),
         field("exclude", Shape::Many(&SELECTOR)),
+        experimental("condition", STRING),
     ],
 };
 
@@ -212,6 +219,8 @@ static STEP: Type = Type {
         field("executionError", STRING),
         field("stderr", STRING),
         always("exitCode", Shape::Number),
+        // ours: only a render with conditions writes it
+        field("state", STRING),
         field("results", Shape::Many(&RESULT)),
         field("errorResults", Shape::Many(&RESULT)),
     ],

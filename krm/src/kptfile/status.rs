@@ -71,6 +71,8 @@ pub struct RenderStep {
     pub exit_code: i32,
     /// Its results.
     pub results: Vec<FunctionResult>,
+    /// True when its condition said that it need not run.
+    pub skipped: bool,
 }
 
 impl RenderStep {
@@ -279,6 +281,7 @@ fn step(tree: &mut Tree, step: &RenderStep) -> NodeId {
     put_some(tree, map, "stderr", &step.stderr);
     let exit_code = number(tree, step.exit_code.into());
     put_node(tree, map, "exitCode", exit_code);
+    put_some(tree, map, "state", if step.skipped { "skipped" } else { "" });
     push_results(tree, map, "results", &step.results);
     push_results(tree, map, "errorResults", step.results.iter().filter(|result| result.is_error()));
     map

@@ -8,7 +8,7 @@ pub(super) fn hint(key: &str, here: &Type, path: &str, taken: impl Fn(&str) -> b
     if here.go == "v1.Function" && key == "config" {
         return "did you mean configMap, or configPath for a config in a file?".to_owned();
     }
-    let free = || here.fields.iter().filter(|field| !taken(field.key));
+    let free = || here.fields.iter().filter(|field| !field.experimental && !taken(field.key));
     if let Some(field) = closest(key, free()) {
         return format!("did you mean {}?", field.key);
     }
@@ -24,7 +24,7 @@ pub(super) fn hint(key: &str, here: &Type, path: &str, taken: impl Fn(&str) -> b
             return format!("did you mean {elsewhere}?");
         }
     }
-    let known: Vec<&str> = here.fields.iter().map(|field| field.key).collect();
+    let known: Vec<&str> = here.fields.iter().filter(|field| !field.experimental).map(|field| field.key).collect();
     format!("known here: {}", known.join(", "))
 }
 
@@ -60,7 +60,7 @@ fn find_below(key: &str, top: &Type) -> Option<String> {
                 if let Some(inner) = field.shape.inner() {
                     let list = matches!(field.shape, super::schema::Shape::Many(_));
                     let path = format!("{path}{}{}.", field.key, if list { "[]" } else { "" });
-                    if inner.field(key).is_some() {
+                    if inner.field(key).is_some_and(|field| !field.experimental) {
                         return Some(format!("{path}{key}"));
                     }
                     next.push((path, inner));

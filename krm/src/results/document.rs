@@ -26,6 +26,8 @@ pub struct StepResult {
     pub exit_code: i32,
     /// The function's results.
     pub results: Vec<FunctionResult>,
+    /// True when its condition said that it need not run.
+    pub skipped: bool,
 }
 
 impl ResultDocument {
@@ -47,6 +49,7 @@ impl ResultDocument {
                 put_some(&mut tree, item, "stderr", &step.stderr);
                 let exit_code = number(&mut tree, step.exit_code.into());
                 put_node(&mut tree, item, "exitCode", exit_code);
+                put_some(&mut tree, item, "state", if step.skipped { "skipped" } else { "" });
                 push_results(&mut tree, item, "results", &step.results);
                 tree.push(list, item);
             }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use portico_krm::paths::{clean, config_scope};
+use portico_krm::yaml::Tree;
 use portico_krm::{Resource, Selector};
 
 use super::checks::{Problem, krm_problem};
@@ -11,6 +12,7 @@ use super::list::Item;
 use super::runner::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
 use super::select::{Rest, matches, select};
 use super::step::{Answer, Config, Refusal, Scope, clear_marks, read_output, write_input};
+use crate::condition;
 use crate::outcome::FailureKind;
 use crate::report::{Event, Observer, StepKind, StepReport, StepState};
 
@@ -43,6 +45,8 @@ pub(crate) struct PlannedFunction {
     pub(crate) config: ConfigSource,
     pub(crate) selectors: Vec<Selector>,
     pub(crate) exclude: Vec<Selector>,
+    /// CEL; empty for always.
+    pub(crate) condition: String,
 }
 
 /// Where the functionConfig comes from.
@@ -276,6 +280,30 @@ impl Run<'_> {
         let (chosen, rest) = select(items, &function.selectors, &function.exclude);
         report.resources = Some(chosen.len());
         report.selective = rest.is_selective();
+        if !function.condition.is_empty() {
+            let condition = &function.condition;
+            let trees: Vec<&Tree> = chosen.iter().map(|item| &item.resource.tree).collect();
+            let verdict = condition::holds(condition, &trees);
+            match verdict {
+                Ok(true) => {}
+                Ok(false) => {
+                    report.state = StepState::Skipped;
+                    self.observer.event(&Event::StepSkipped { step: &report, condition });
+                    self.steps.push(report);
+                    let mut chosen = chosen;
+                    clear_marks(&mut chosen);
+                    return (rest.restore(chosen), Ok(()));
+                }
+                Err(error) => {
+                    let (label, place) = (report.function(), place_of(&report));
+                    let message = format!("function \"{label}\" ({place}): condition `{condition}`: {error}");
+                    let reason = self.fail(report, Refusal::Output { message, kpt: None });
+                    let mut chosen = chosen;
+                    clear_marks(&mut chosen);
+                    return (rest.restore(chosen), Err(reason));
+                }
+            }
+        }
         self.observer.event(&Event::StepStarted(&report));
 
         let (config, default_dir) = config_of(function, &chosen, &rest, &package.abs);

@@ -122,6 +122,7 @@ impl Observer for Log {
             Event::PackageStarted { name, .. } => format!("package {name}"),
             Event::StepStarted(step) => format!("run {}", short(step.function())),
             Event::StepPassed(step) => format!("pass {}", short(step.function())),
+            Event::StepSkipped { step, .. } => format!("skip {}", short(step.function())),
             Event::StepFailed(step) => format!("fail {}", short(step.function())),
             Event::PackageFinished { name, .. } => format!("end {name}"),
             Event::Warning(text) => format!("warn {text}"),

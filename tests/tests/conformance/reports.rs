@@ -135,6 +135,7 @@ fn check(number: u32) -> Option<Check> {
         28 => not_krm,
         29 => malformed,
         30 => kptfile_typo,
+        31 => conditional_steps,
         33 => big_package,
         39 => the_same_again,
         46 => never_ends,
@@ -401,4 +402,28 @@ fn huge_object(report: &Report) -> Result<()> {
     ensure!(after.len() > text.len() && after.len() < text.len() + 100, "a label was added");
     ensure!(ran.stderr.len() < 10_000, "the messages do not hold the blob");
     Ok(())
+}
+
+/// Without the flag the field is refused, with a hint; with it the first step is skipped, the second one runs, the third
+/// one fails because no resource has the field that it asks for.
+fn conditional_steps(report: &Report) -> Result<()> {
+    let refused = report.fails(&[])?;
+    contains(&refused.stderr, &["pipeline.mutators[0].condition", "--experimental-conditions"])?;
+    report.unchanged()?;
+
+    let flag = "--experimental-conditions";
+    let failed = report.fails(&[flag, "--status=none"])?;
+    let third = "condition `resources.all(r, r.spec.replicas > 0)`: there is no field `spec`";
+    contains(&failed.stderr, &["[SKIPPED]", "[PASS]", "[FAIL]", "(step 3 of package \"package\")", third])?;
+    report.unchanged()?;
+
+    // Without the third step the others come through.
+    let kptfile = report.text("Kptfile")?;
+    let at = kptfile.rfind("    - image:").context("the third step")?;
+    std::fs::write(report.package().join("Kptfile"), &kptfile[..at])?;
+    report.succeeds(&[flag])?;
+    let a = report.text("a.yaml")?;
+    contains(&a, &["has-a: \"true\""])?;
+    ensure!(!a.contains("has-secret") && !a.contains("broken"), "a.yaml:\n{a}");
+    contains(&report.text("Kptfile")?, &["state: skipped"])
 }
