@@ -21,10 +21,17 @@ pub fn copy_comments(from: &Tree, to: &mut Tree) {
     }
 }
 
-/// [`copy_comments`] as kpt does it: folded scalars (`>`) of the output that have a counterpart become double-quoted,
-/// with the value that kpt's own writer leaves of them (lines that are indented further lose or gain blank lines around
-/// them). For kpt style only.
+/// [`copy_comments`] as kpt does it: a place without a comment takes that of the input even where the output has the
+/// same comment at another place, which then stands twice; folded scalars (`>`) of the output that have a counterpart
+/// become double-quoted, with the value that kpt's own writer leaves of them (lines that are indented further lose or
+/// gain blank lines around them), but for those with a tag of their own. For kpt style only.
 pub fn copy_comments_as_kpt(from: &Tree, to: &mut Tree) {
+    if to.has_root()
+        && to.has_style(Style::Folded)
+        && let Some(read) = read_back(to)
+    {
+        *to = read;
+    }
     if let Some(plan) = Plan::make(from, to, true) {
         plan.apply(to);
     }
@@ -33,15 +40,30 @@ pub fn copy_comments_as_kpt(from: &Tree, to: &mut Tree) {
 /// Puts the keys of the output's mappings in the order of the input; keys that are new follow in the order of the
 /// output.
 pub fn sync_order(from: &Tree, to: &mut Tree) {
+    if reorder(from, to) {
+        lift_head_comments(to, false);
+    }
+}
+
+/// [`sync_order`] as kpt does it: a comment that goes above an element without one stays behind the dash as well. For
+/// kpt style only.
+pub fn sync_order_as_kpt(from: &Tree, to: &mut Tree) {
+    if reorder(from, to) {
+        lift_head_comments(to, true);
+    }
+}
+
+/// Whether there was something to put in order.
+fn reorder(from: &Tree, to: &mut Tree) -> bool {
     if !from.has_root() || !to.has_root() {
-        return;
+        return false;
     }
     let mut orders = Vec::new();
     collect_orders(from, to, &mut orders);
     for (map, children) in orders {
         to.set_children(map, &children);
     }
-    lift_head_comments(to);
+    true
 }
 
 /// Which comments go where.
@@ -58,13 +80,15 @@ struct Planner<'t> {
     plan: Plan,
     /// How often each line of a comment is in the input and not (yet) in the output.
     missing: HashMap<&'t str, i64>,
-    quote_folded: bool,
+    as_kpt: bool,
 }
 
 impl Plan {
-    fn make(from: &Tree, to: &Tree, quote_folded: bool) -> Option<Plan> {
-        let quote_folded = quote_folded && to.has_style(Style::Folded);
-        if !from.has_root() || !to.has_root() || (from.is_without_comments() && !quote_folded) {
+    fn make(from: &Tree, to: &Tree, as_kpt: bool) -> Option<Plan> {
+        if !from.has_root()
+            || !to.has_root()
+            || (from.is_without_comments() && !(as_kpt && to.has_style(Style::Folded)))
+        {
             return None;
         }
         let strays = strays(to);
@@ -76,7 +100,7 @@ impl Plan {
             to: Values::new(to),
             missing: missing_lines(from, to, &strays),
             plan: Plan { strays, comments: Vec::new(), folded: Vec::new() },
-            quote_folded,
+            as_kpt,
         };
         planner.copy(to.root(), from.document_comments());
         planner.walk(from.root(), to.root());
@@ -95,23 +119,22 @@ impl Plan {
             });
         }
         for id in self.folded {
-            if let Some(text) = folded_by_kpt(to.text(id)) {
-                to.set_text(id, &text);
-            }
             to.set_style(id, Style::DoubleQuoted);
         }
     }
 }
 
-/// What a reader makes of kpt's bytes for a folded scalar, where that is another text.
-fn folded_by_kpt(text: &str) -> Option<String> {
-    let mut tree = Tree::new_mapping();
-    let (root, scalar) = (tree.root(), tree.scalar(text, Style::Folded));
-    tree.set(root, "folded", scalar);
+/// Whether kpt quotes the scalar: it compares styles, and a tag is part of a style there.
+fn is_folded(tree: &Tree, id: NodeId) -> bool {
+    tree.style(id) == Style::Folded && tree.tag(id).is_none()
+}
+
+/// What a reader makes of kpt's bytes for a document: kpt sends folded scalars through functions with other blank lines
+/// in and below them, which changes values and where the comments below belong. `None` where it cannot be read.
+fn read_back(tree: &Tree) -> Option<Tree> {
     let mut written = String::new();
-    emit_document_as_kpt(&tree, &EmitOptions::default(), &mut written);
-    let read = Tree::parse(written, &ParseLimits::default()).ok()??;
-    read.text_at(read.root(), &["folded"]).filter(|read| *read != text).map(str::to_owned)
+    emit_document_as_kpt(tree, &EmitOptions::default(), &mut written);
+    Tree::parse(written, &ParseLimits::default()).ok()?
 }
 
 /// True when it is plain to see that no line of a comment is missing, as in what most functions write: the lines of the
@@ -155,13 +178,15 @@ fn is_internal(key: &str) -> bool {
 }
 
 impl<'t> Planner<'t> {
-    /// Plans the comments of one node; a place that is taken, or a text that the output has elsewhere, is left out.
+    /// Plans the comments of one node; a place that is taken, or a text that the output has elsewhere, is left out, but
+    /// in kpt's way for texts on lines of their own.
     fn copy(&mut self, id: NodeId, comments: &'t Comments) {
         let own = self.to.tree.comments(id);
-        let mut take = |text: &'t Option<Box<str>>, taken: bool| {
+        let as_kpt = self.as_kpt;
+        let mut take = |text: &'t Option<Box<str>>, taken: bool, twice: bool| {
             let text = text.as_deref().filter(|t| !taken && !t.is_empty())?;
             let lines = || text.lines().filter(|line| !line.trim().is_empty());
-            if !lines().any(|line| self.missing.get(line).is_some_and(|n| *n > 0)) {
+            if !twice && !lines().any(|line| self.missing.get(line).is_some_and(|n| *n > 0)) {
                 return None;
             }
             for line in lines() {
@@ -169,10 +194,11 @@ impl<'t> Planner<'t> {
             }
             Some(Box::from(text))
         };
+        // A line comment twice would show on two fields; kpt shows the second one on a field that it does not belong to.
         let copied = Comments {
-            head: take(&comments.head, own.is_some_and(|c| c.head.is_some())),
-            line: take(&comments.line, own.is_some_and(|c| c.line.is_some())),
-            foot: take(&comments.foot, own.is_some_and(|c| c.foot.is_some())),
+            head: take(&comments.head, own.is_some_and(|c| c.head.is_some()), as_kpt),
+            line: take(&comments.line, own.is_some_and(|c| c.line.is_some()), false),
+            foot: take(&comments.foot, own.is_some_and(|c| c.foot.is_some()), as_kpt),
         };
         if !copied.is_empty() {
             self.plan.comments.push((id, copied));
@@ -186,7 +212,7 @@ impl<'t> Planner<'t> {
             if let Some(comments) = from.comments(old) {
                 self.copy(new, comments);
             }
-            if self.quote_folded && to.style(new) == Style::Folded {
+            if self.as_kpt && is_folded(to, new) {
                 self.plan.folded.push(new);
             }
             if depth == DEPTH {
@@ -202,11 +228,9 @@ impl<'t> Planner<'t> {
                         stack.push((old_key, new_key, depth + 1));
                         stack.push((old_value, new_value, depth + 1));
                     }
-                    if self.quote_folded {
+                    if self.as_kpt {
                         // Fields that are new in a mapping that is not are visited too.
-                        self.plan
-                            .folded
-                            .extend(to.entries(new).map(|(_, v)| v).filter(|v| to.style(*v) == Style::Folded));
+                        self.plan.folded.extend(to.entries(new).map(|(_, v)| v).filter(|v| is_folded(to, *v)));
                     }
                 }
                 (Kind::Sequence, Kind::Sequence) if same_elements(from, old, to, new) => {
@@ -271,8 +295,8 @@ fn collect_orders(from: &Tree, to: &Tree, orders: &mut Vec<(NodeId, Vec<NodeId>)
 }
 
 /// A comment behind the dash of an element goes above the element, as kpt does for lists that stand directly in
-/// mappings.
-fn lift_head_comments(tree: &mut Tree) {
+/// mappings; in its way it stays behind the dash, too, when it is the only one.
+fn lift_head_comments(tree: &mut Tree, as_kpt: bool) {
     let mut stack = vec![tree.root()];
     let mut lifts = Vec::new();
     while let Some(id) = stack.pop() {
@@ -282,20 +306,20 @@ fn lift_head_comments(tree: &mut Tree) {
                 for element in tree.elements(id) {
                     let Some(first) = tree.children(element).next().filter(|c| tree.is_scalar(*c)) else { continue };
                     if let Some(inner) = tree.head_comment(first) {
-                        let text = match tree.head_comment(element) {
-                            Some(own) => format!("{own}\n{inner}"),
-                            None => inner.to_owned(),
-                        };
-                        lifts.push((element, first, text));
+                        let own = tree.head_comment(element);
+                        let text = own.map_or_else(|| inner.to_owned(), |own| format!("{own}\n{inner}"));
+                        lifts.push((element, first, text, as_kpt && own.is_none()));
                     }
                 }
             }
             Kind::Scalar | Kind::Alias => {}
         }
     }
-    for (element, first, text) in lifts {
+    for (element, first, text, stays) in lifts {
         tree.set_head_comment(element, Some(&text));
-        tree.set_head_comment(first, None);
+        if !stays {
+            tree.set_head_comment(first, None);
+        }
     }
 }
 

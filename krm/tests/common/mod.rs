@@ -1,6 +1,6 @@
 //! What a render in kpt style with one function that changes nothing does to a file.
 
-use portico_krm::reconcile::{copy_comments_as_kpt, sync_order};
+use portico_krm::reconcile::{copy_comments_as_kpt, sync_order_as_kpt};
 use portico_krm::yaml::{
     EmitOptions, Kind, NodeId, ParseLimits, SeqStyle, SourceFile, Style, Tree, emit, emit_document_as_kpt,
 };
@@ -40,7 +40,7 @@ pub(crate) fn render(bytes: &[u8]) -> Result<String, String> {
         let root = copy.copy_from(&tree, item);
         copy.set_root(root);
         copy_comments_as_kpt(input, &mut copy);
-        sync_order(input, &mut copy);
+        sync_order_as_kpt(input, &mut copy);
         unstamp(&mut copy);
         if n > 0 {
             out.push_str("---\n");
