@@ -35,19 +35,19 @@ impl Lines<'_> {
                     "" => String::new(),
                     name => format!(" on package \"{name}\""),
                 };
-                printer.tagged("RUNNING", &format!("\"{}\"{count}{package}", step.function()));
+                printer.tagged("RUNNING", &format!("{}{count}{package}", quoted(step.function())));
             }
             Event::StepPassed(step) => {
-                printer.tagged("PASS", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));
+                printer.tagged("PASS", &format!("{} in {}", quoted(step.function()), shown(step.elapsed)));
                 self.details(step);
             }
             Event::StepSkipped { step, condition } => {
                 printer.tagged("SKIPPED", &format!("\"{}\": its condition is false: {condition}", step.function()));
             }
             Event::StepFailed(step) => {
-                printer.tagged("FAIL", &format!("\"{}\" in {}", step.function(), shown(step.elapsed)));
+                printer.tagged("FAIL", &format!("{} in {}", quoted(step.function()), shown(step.elapsed)));
                 self.details(step);
-                if step.recorded {
+                if step.execution_error.is_none() {
                     printer.line(&format!("  Exit code: {}", step.exit_code));
                 }
             }
@@ -68,7 +68,7 @@ impl Lines<'_> {
         }
         if !step.stderr.is_empty() {
             printer.line("  Stderr:");
-            for line in step.stderr.trim_end_matches('\n').split('\n') {
+            for line in step.stderr.split('\n') {
                 printer.line(&format!("    {}", line.trim()));
             }
             if step.stderr_dropped > 0 {
@@ -129,6 +129,11 @@ fn step_object(event: &str, step: &StepReport) -> serde_json::Value {
     value
 }
 
+/// A command may hold quotes itself; they are escaped as kpt does it.
+fn quoted(function: &str) -> String {
+    format!("\"{}\"", function.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 /// kpt rounds to milliseconds.
 fn shown(elapsed: Duration) -> String {
     match elapsed.as_millis() {
@@ -139,15 +144,20 @@ fn shown(elapsed: Duration) -> String {
     }
 }
 
-/// The lines behind the last package: what did not run, and the summary.
-pub(crate) fn summary(printer: &Printer, outcome: &Outcome, in_place: bool) {
+/// What did not run.
+pub(crate) fn not_run(printer: &Printer, outcome: &Outcome) {
     for step in outcome.steps.iter().filter(|s| s.state == StepState::NotRun) {
         if printer.json() {
             printer.object(&step_object("stepNotRun", step));
         } else {
-            printer.tagged("SKIP", &format!("\"{}\" on package \"{}\": not run", step.function(), step.package_name));
+            printer
+                .tagged("SKIP", &format!("{} on package \"{}\": not run", quoted(step.function()), step.package_name));
         }
     }
+}
+
+/// The line behind the last package.
+pub(crate) fn summary(printer: &Printer, outcome: &Outcome, in_place: bool) {
     let executed = outcome.executed();
     let packages = outcome.packages;
     if printer.json() {
@@ -167,6 +177,12 @@ pub(crate) fn summary(printer: &Printer, outcome: &Outcome, in_place: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quotes_of_a_command_are_escaped() {
+        assert_eq!(quoted(r#"sed -e "s/a\b/c/""#), r#""sed -e \"s/a\\b/c/\"""#);
+        assert_eq!(quoted("reg.io/f:v1"), "\"reg.io/f:v1\"");
+    }
 
     #[test]
     fn times_are_shown_as_kpt_shows_them() {

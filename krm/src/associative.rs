@@ -93,6 +93,8 @@ fn scalar_hash(tree: &Tree, id: NodeId) -> u64 {
         ScalarType::Bool => hash_of(&(1_u8, text.starts_with(['t', 'T']))),
         // Spellings of one number hash alike; equality is decided elsewhere.
         ScalarType::Int | ScalarType::Float => hash_of(&(2_u8, number(text).map(f64::to_bits))),
+        // Line breaks and indentation of base64 are no part of the value.
+        ScalarType::Binary => hash_of(&(4_u8, text.split_ascii_whitespace().collect::<String>())),
         _ => hash_of(&(3_u8, text)),
     }
 }

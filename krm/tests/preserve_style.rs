@@ -379,6 +379,19 @@ fn a_label_leaves_the_spelling_of_numbers_alone() {
 }
 
 #[test]
+fn base64_that_was_broken_into_lines_is_the_same_value() {
+    let text = "other: 1\nbytes: !!binary aGVsbG8=\n";
+    let out = edited(text, 0, |tree| {
+        let root = tree.root();
+        let (bytes, other) = (tree.get(root, "bytes").unwrap(), tree.get(root, "other").unwrap());
+        tree.set_text(bytes, "aGVs\nbG8=\n");
+        tree.set_style(bytes, Style::Literal);
+        tree.set_text(other, "2");
+    });
+    assert_eq!(out, text.replace('1', "2"));
+}
+
+#[test]
 fn a_json_file_changes_where_its_value_does() {
     let text = "{\n    \"kind\": \"Thing\",\n    \"list\": [1,2, 3],\n    \"empty\": {}\n}\n";
     let out = edited(text, 0, |tree| {

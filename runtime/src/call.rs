@@ -97,13 +97,17 @@ impl<'a> Caller<'a> {
             }),
             Err(ExecError::Cancelled) => Err(RunFailure::Cancelled),
             Err(error) => {
+                let kpt = match &error {
+                    ExecError::Start { program, source } => Some(start_words(program, source)),
+                    _ => None,
+                };
                 let (message, exceeded) = match error {
                     ExecError::Deadline if elapsed >= limits.step_time => step_time_words(limits.step_time),
                     ExecError::Deadline => render_time_words(limits.render_time),
                     error => (with_causes(&error), None),
                 };
                 let so_far = FunctionOutput { exit_code: 1, elapsed, exceeded, ..FunctionOutput::default() };
-                Err(RunFailure::Ended { message, so_far })
+                Err(RunFailure::Ended { message, kpt, so_far })
             }
         }
     }
@@ -117,7 +121,12 @@ impl FunctionRunner for Caller<'_> {
             if !self.options.allow_exec {
                 return Err(unresolved(NOT_ALLOWED.to_owned(), None));
             }
-            let words = exec::split(name.exec).map_err(|error| unresolved(error.to_string(), None))?;
+            let words = exec::split(name.exec).map_err(|error| {
+                let kpt = matches!(error, ExecError::Quotes(_)).then(|| {
+                    format!("exec command {:?} must be valid: EOF found when expecting closing quote", name.exec)
+                });
+                unresolved(error.to_string(), kpt)
+            })?;
             let handle = self.add(Callable::Exec(words));
             return Ok(Resolved { image: String::new(), exec: name.exec.to_owned(), handle, warning: None });
         }
@@ -176,13 +185,29 @@ impl FunctionRunner for Caller<'_> {
                     elapsed: error.elapsed,
                     exceeded,
                 };
-                Err(RunFailure::Ended { message, so_far })
+                Err(RunFailure::Ended { message, kpt: None, so_far })
             }
         }
     }
 
     fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
+    }
+}
+
+/// kpt's words for a program that cannot be started: those of Go.
+fn start_words(program: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound if !program.contains('/') => {
+            format!("unexpected function error: exec: {program:?}: executable file not found in $PATH")
+        }
+        std::io::ErrorKind::NotFound => {
+            format!("unexpected function error: fork/exec {program}: no such file or directory")
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            format!("unexpected function error: fork/exec {program}: permission denied")
+        }
+        _ => format!("unexpected function error: fork/exec {program}: {error}"),
     }
 }
 

@@ -79,7 +79,8 @@ pub struct StepReport {
     pub resources: Option<usize>,
     /// True when selectors or exclusions chose them.
     pub selective: bool,
-    /// True when the function ran and its answer was taken: it then has an item in `results.yaml`.
+    /// True when the function has an item in `results.yaml`: its answer was taken, or it gave none that could be read.
+    /// One whose answer was read and refused has none.
     pub recorded: bool,
     /// Wall time.
     pub elapsed: Duration,

@@ -331,6 +331,8 @@ fn restore_annotations(old: &Tree, new: &mut Tree) {
             let copy = new.copy_from(old, value);
             new.set(annotations, &key, copy);
         }
+        // Those of keys, which are made anew.
+        reconcile::copy_comments(old, new);
     }
     reconcile::sync_order(old, new);
 }

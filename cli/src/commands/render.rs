@@ -12,7 +12,7 @@ use portico_runtime::{
 use crate::args::{RenderArgs, StatusArg, YamlStyle};
 use crate::commands::{Sink, write_results};
 use crate::printer::Printer;
-use crate::progress::{Lines, summary};
+use crate::progress::{Lines, not_run, summary};
 use crate::{Exit, setup};
 
 /// Where the result goes.
@@ -139,6 +139,8 @@ pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, resul
             printer.error(advice);
         }
     }
+    // Behind the error: kpt's lines come first.
+    not_run(printer, outcome);
     Ok(())
 }
 

@@ -255,7 +255,16 @@ impl Run<'_> {
         }
         let (Some(place), Some((message, kpt))) = (first, input_problems(packages, &bad)) else { return Ok(()) };
         let step = self.steps.len() + place;
-        fail_without_running(&mut reports[place], &message, Some(&kpt));
+        let report = &mut reports[place];
+        if let Some((_, _, function)) = packages[at].functions().nth(place) {
+            let chosen = items.iter().filter(|i| matches(&function.selectors, &function.exclude, &i.resource));
+            report.resources = Some(chosen.count());
+            report.selective = !(function.selectors.is_empty() && function.exclude.is_empty());
+        }
+        // kpt checks the input of a function that it has announced.
+        self.observer.event(&Event::StepStarted(report));
+        fail_without_running(report, &message, Some(&kpt));
+        self.observer.event(&Event::StepFailed(report));
         self.steps.append(reports);
         Err(StopReason::Failed {
             kind: FailureKind::Package,
@@ -359,7 +368,7 @@ impl Run<'_> {
             Err(error) => {
                 let kpt = error.to_string();
                 let message = format!("function \"{}\" ({}): {kpt}", scope.function, scope.place);
-                return (chosen, refused(Refusal::Output { message, kpt: Some(kpt) }));
+                return (chosen, refused(Refusal::Output { message, kpt: Some(kpt), recorded: false }));
             }
         };
         match self.runner.run(handle, bytes) {
@@ -370,7 +379,7 @@ impl Run<'_> {
                 (chosen, answer.map_err(Interruption::Refused))
             }
             Err(RunFailure::Cancelled) => (chosen, Err(Interruption::Cancelled)),
-            Err(RunFailure::Ended { message, so_far }) => {
+            Err(RunFailure::Ended { message, kpt, so_far }) => {
                 note(report, &so_far);
                 let message = if report.package_name.is_empty() {
                     format!("{message} in step {} ({})", report.number, scope.function)
@@ -378,7 +387,7 @@ impl Run<'_> {
                     let (number, package) = (report.number, &report.package_name);
                     format!("{message} in step {number} ({}) of package \"{package}\"", scope.function)
                 };
-                (chosen, refused(Refusal::Output { message, kpt: None }))
+                (chosen, refused(Refusal::Output { message, kpt, recorded: true }))
             }
         }
     }
@@ -391,7 +400,8 @@ impl Run<'_> {
                 report.recorded = true;
                 (exit_message(&report), None)
             }
-            Refusal::Output { message, kpt } => {
+            Refusal::Output { message, kpt, recorded } => {
+                report.recorded = recorded;
                 report.exit_code = 1;
                 report.execution_error = Some(message.clone());
                 report.kpt_error.clone_from(&kpt);
@@ -418,14 +428,15 @@ fn place_of(report: &StepReport) -> String {
     format!("step {} of package \"{}\"", report.number, report.package_name)
 }
 
-/// Standard error without the line breaks at its end, as kpt records and shows it.
-fn output_text(stderr: &[u8]) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(stderr.trim_ascii_end())
+/// Standard error as kpt records and shows it: of a program as it is, of an image without the last line break.
+fn output_text(stderr: &[u8], program: bool) -> std::borrow::Cow<'_, str> {
+    let shown = stderr.strip_suffix(b"\n").filter(|_| !program);
+    String::from_utf8_lossy(shown.unwrap_or(stderr))
 }
 
 fn note(report: &mut StepReport, output: &FunctionOutput) {
     report.exit_code = output.exit_code;
-    report.stderr = output_text(&output.stderr).into_owned();
+    report.stderr = output_text(&output.stderr, !report.exec.is_empty()).into_owned();
     report.stderr_dropped = output.stderr_dropped;
     report.elapsed = output.elapsed;
     report.fuel = output.fuel;
@@ -496,4 +507,17 @@ fn input_problems(packages: &[Package], bad: &[&Item]) -> Option<(String, String
     }
     message.push_str("\nfiles that are no resources can be named in the package's .krmignore");
     Some((message, kpt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_error_of_a_program_is_kept_as_it_is_and_that_of_an_image_loses_its_last_line_break() {
+        assert_eq!(output_text(b"one\n two \n", true), "one\n two \n");
+        assert_eq!(output_text(b"one\n two \n", false), "one\n two ");
+        assert_eq!(output_text(b"one\n\n", false), "one\n");
+        assert_eq!(output_text(b"one", false), "one");
+    }
 }

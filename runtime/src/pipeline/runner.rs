@@ -53,6 +53,8 @@ pub(crate) enum RunFailure {
     Ended {
         /// What happened, without the function's name.
         message: String,
+        /// kpt's words, where they differ.
+        kpt: Option<String>,
         /// What it wrote and used until then; its exit code and output mean nothing.
         so_far: FunctionOutput,
     },

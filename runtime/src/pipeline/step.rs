@@ -40,6 +40,8 @@ pub(crate) enum Refusal {
         message: String,
         /// kpt's words, where they differ.
         kpt: Option<String>,
+        /// There was no answer to check: the function has an item in `results.yaml`, as in kpt.
+        recorded: bool,
     },
 }
 
@@ -154,7 +156,7 @@ pub(crate) fn read_output(
             scope.place,
             stderr_of(output)
         );
-        return (Vec::new(), Err(Refusal::Output { message, kpt: None }));
+        return (Vec::new(), Err(Refusal::Output { message, kpt: None, recorded: true }));
     }
     // kpt's style is what kpt's reader and writer leave of every resource, the unchanged ones included.
     if !scope.kpt_style && is_same(&stdout, chosen, &mut sent) {
@@ -175,7 +177,7 @@ pub(crate) fn read_output(
                 if error.position.is_some_and(|at| at.line == 1) { String::new() } else { excerpt(&start) },
                 stderr_of(output)
             );
-            return (Vec::new(), Err(Refusal::Output { message, kpt }));
+            return (Vec::new(), Err(Refusal::Output { message, kpt, recorded: true }));
         }
     };
     let results = list.results;
@@ -195,10 +197,11 @@ fn adopt(resources: Vec<Resource>, input: &[Item], scope: &Scope<'_>) -> Vec<Ite
         if let Some(origin) = origin {
             if scope.kpt_style {
                 reconcile::copy_comments_as_kpt(&origin.resource.tree, &mut resource.tree);
+                reconcile::sync_order_as_kpt(&origin.resource.tree, &mut resource.tree);
             } else {
                 reconcile::copy_comments(&origin.resource.tree, &mut resource.tree);
+                reconcile::sync_order(&origin.resource.tree, &mut resource.tree);
             }
-            reconcile::sync_order(&origin.resource.tree, &mut resource.tree);
             resource.clear_id();
             source = origin.source;
         }
@@ -215,7 +218,7 @@ struct Refused {
 impl Refused {
     fn told(self, scope: &Scope<'_>) -> Refusal {
         let message = format!("function \"{}\" ({}): {}", scope.function, scope.place, self.message);
-        Refusal::Output { message, kpt: Some(self.kpt) }
+        Refusal::Output { message, kpt: Some(self.kpt), recorded: false }
     }
 }
 

@@ -184,6 +184,7 @@ fn a_function_that_a_limit_ended_is_named_with_its_step() {
     let mut functions = Functions::new();
     functions.add("spin", |_| {
         Err(crate::pipeline::RunFailure::Ended {
+            kpt: None,
             message: "time limit 2s exceeded".to_owned(),
             so_far: crate::pipeline::FunctionOutput { exit_code: 1, stderr: b"begun\n".to_vec(), ..Default::default() },
         })

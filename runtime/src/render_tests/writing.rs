@@ -8,10 +8,12 @@ const ODD: &str = "# licence\n\napiVersion:   v1\nkind: ConfigMap\nmetadata:\n  
 fn a_render_that_changes_nothing_writes_nothing() {
     let kptfile = kptfile("app", "identity | identity");
     let mine = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: 'elsewhere.yaml' # mine\n    x: y\n";
+    let alone = "apiVersion: v1\nkind: A\nmetadata:\n  name: b\n  annotations: # why\n    # above\n    config.kubernetes.io/index: '3'\n";
     let files = [
         ("Kptfile", kptfile.as_str()),
         ("odd.yaml", ODD),
         ("mine.yaml", mine),
+        ("alone.yaml", alone),
         ("x.json", "{\"apiVersion\": \"v1\", \"kind\": \"A\",\n \"metadata\": {\"name\": \"j\"}}"),
     ];
     let rendered = render(&files, Functions::new()).passed();
