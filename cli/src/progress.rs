@@ -49,6 +49,9 @@ impl Lines<'_> {
                 self.details(step);
                 if step.execution_error.is_none() {
                     printer.line(&format!("  Exit code: {}", step.exit_code));
+                    if printer.kpt_words {
+                        printer.line("");
+                    }
                 }
             }
             // kpt leaves a line behind a package whose pipeline ran.
@@ -68,7 +71,9 @@ impl Lines<'_> {
         }
         if !step.stderr.is_empty() {
             printer.line("  Stderr:");
-            for line in step.stderr.split('\n') {
+            // kpt shows the end of a last line as an empty one.
+            let text = if printer.kpt_words { step.stderr.as_str() } else { step.stderr.trim_end() };
+            for line in text.split('\n') {
                 printer.line(&format!("    {}", line.trim()));
             }
             if step.stderr_dropped > 0 {
