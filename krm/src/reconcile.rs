@@ -92,7 +92,7 @@ impl Plan {
             return None;
         }
         let strays = strays(to);
-        if strays.is_empty() && !quote_folded && has_all_lines(from, to) {
+        if strays.is_empty() && !as_kpt && has_all_lines(from, to) {
             return None;
         }
         let mut planner = Planner {
