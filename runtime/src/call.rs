@@ -107,7 +107,7 @@ impl<'a> Caller<'a> {
                     error => (with_causes(&error), None),
                 };
                 let so_far = FunctionOutput { exit_code: 1, elapsed, exceeded, ..FunctionOutput::default() };
-                Err(RunFailure::Ended { message, kpt, so_far })
+                Err(RunFailure::Ended { message, kpt, so_far: Box::new(so_far) })
             }
         }
     }
@@ -185,7 +185,7 @@ impl FunctionRunner for Caller<'_> {
                     elapsed: error.elapsed,
                     exceeded,
                 };
-                Err(RunFailure::Ended { message, kpt: None, so_far })
+                Err(RunFailure::Ended { message, kpt: None, so_far: Box::new(so_far) })
             }
         }
     }

@@ -56,7 +56,7 @@ pub(crate) enum RunFailure {
         /// kpt's words, where they differ.
         kpt: Option<String>,
         /// What it wrote and used until then; its exit code and output mean nothing.
-        so_far: FunctionOutput,
+        so_far: Box<FunctionOutput>,
     },
 }
 

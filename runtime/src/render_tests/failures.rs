@@ -186,7 +186,11 @@ fn a_function_that_a_limit_ended_is_named_with_its_step() {
         Err(crate::pipeline::RunFailure::Ended {
             kpt: None,
             message: "time limit 2s exceeded".to_owned(),
-            so_far: crate::pipeline::FunctionOutput { exit_code: 1, stderr: b"begun\n".to_vec(), ..Default::default() },
+            so_far: Box::new(crate::pipeline::FunctionOutput {
+                exit_code: 1,
+                stderr: b"begun\n".to_vec(),
+                ..Default::default()
+            }),
         })
     });
     let kptfile = kptfile("app", "spin");
