@@ -308,11 +308,7 @@ fn same_object(original: &SourceFile, position: usize, tree: &Tree) -> Option<us
 /// their names that were there before.
 fn restore_annotations(old: &Tree, new: &mut Tree) {
     let Some(theirs) = old.get_path(old.root(), &["metadata", "annotations"]) else { return };
-    let lost: Vec<(String, NodeId)> = old
-        .entries(theirs)
-        .filter(|(key, _)| is_internal(old.text(*key)))
-        .map(|(key, value)| (old.text(key).to_owned(), value))
-        .collect();
+    let lost: Vec<(NodeId, NodeId)> = old.entries(theirs).filter(|(key, _)| is_internal(old.text(*key))).collect();
     let missing = new.get_path(new.root(), &["metadata", "annotations"]).is_none();
     if !missing && lost.is_empty() {
         return;
@@ -327,12 +323,17 @@ fn restore_annotations(old: &Tree, new: &mut Tree) {
     } else if !lost.is_empty() {
         let metadata = new.ensure_mapping(root, "metadata");
         let annotations = new.ensure_mapping(metadata, "annotations");
+        // What stands at the key `annotations`, which may be new. Comments of the entries come with them: they count as
+        // travelling ones.
+        reconcile::copy_comments(old, new);
         for (key, value) in lost {
             let copy = new.copy_from(old, value);
-            new.set(annotations, &key, copy);
+            new.set(annotations, old.text(key), copy);
+            let set = new.entries(annotations).map(|(set, _)| set).find(|set| new.text(*set) == old.text(key));
+            if let (Some(set), Some(comments)) = (set, old.comments(key)) {
+                new.edit_comments(set, |own| own.clone_from(comments));
+            }
         }
-        // Those of keys, which are made anew.
-        reconcile::copy_comments(old, new);
     }
     reconcile::sync_order(old, new);
 }
