@@ -306,7 +306,7 @@ impl Run<'_> {
                 Err(error) => {
                     let (label, place) = (report.function(), place_of(&report));
                     let message = format!("function \"{label}\" ({place}): condition `{condition}`: {error}");
-                    let reason = self.fail(report, Refusal::Output { message, kpt: None });
+                    let reason = self.fail(report, Refusal::Output { message, kpt: None, recorded: false });
                     let mut chosen = chosen;
                     clear_marks(&mut chosen);
                     return (rest.restore(chosen), Err(reason));
