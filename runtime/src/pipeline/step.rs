@@ -161,7 +161,9 @@ pub(crate) fn read_output(
     // kpt's style is what kpt's reader and writer leave of every resource, the unchanged ones included.
     if !scope.kpt_style && is_same(&stdout, chosen, &mut sent) {
         drop(stdout);
-        chosen.iter_mut().for_each(|item| item.resource.clear_id());
+        for item in chosen.iter_mut() {
+            item.resource.clear_id();
+        }
         let checked = check(chosen, None, &sent.before, scope).map_err(|refused| refused.told(scope));
         return (Vec::new(), checked.map(|()| Answer::Same));
     }
