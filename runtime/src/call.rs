@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::builtin;
 use crate::cancel::CancelToken;
 use crate::engine::Engine;
-use crate::error::{Deadline, RunFailure as SandboxFailure};
+use crate::error::{Deadline, RunFailure as SandboxFailure, TrapKind};
 use crate::exec::{self, ExecError, ExecLimits};
 use crate::function::{FunctionError, FunctionSource, Sources, full_image};
 use crate::limits::Limits;
@@ -173,6 +173,9 @@ impl FunctionRunner for Caller<'_> {
                         (format!("memory limit {} exceeded", mebibytes(*limit)), Some(Exceeded::Memory))
                     }
                     failure @ SandboxFailure::OutOfFuel { .. } => (failure.to_string(), Some(Exceeded::Fuel)),
+                    SandboxFailure::Trap { kind: TrapKind::Unreachable, .. } => {
+                        (panic_words(&error.stderr).unwrap_or_else(|| error.failure.to_string()), None)
+                    }
                     failure => (failure.to_string(), None),
                 };
                 let so_far = FunctionOutput {
@@ -211,6 +214,20 @@ fn start_words(program: &str, error: &std::io::Error) -> String {
     }
 }
 
+/// What a Rust program that panicked has said on standard error, before its abort became a trap:
+/// `thread 'main' (1) panicked at src/main.rs:4:9:` and, from the next line on, the message.
+fn panic_words(stderr: &[u8]) -> Option<String> {
+    const LONGEST: usize = 1000;
+    let text = String::from_utf8_lossy(stderr);
+    let (_, said) = text.rsplit_once("panicked at ")?;
+    let (place, message) = said.split_once('\n')?;
+    // Behind the message there is advice on backtraces, which functions have no way to follow.
+    let message = message.split("\nnote: run with `RUST_BACKTRACE").next().unwrap_or(message).trim();
+    let message = &message[..message.floor_char_boundary(LONGEST)];
+    let place = &place[..place.floor_char_boundary(LONGEST)];
+    Some(format!("the function panicked at {}: {message}", place.trim_end_matches(':')))
+}
+
 fn step_time_words(limit: Duration) -> (String, Option<Exceeded>) {
     (format!("time limit {limit:?} exceeded"), Some(Exceeded::StepTime))
 }
@@ -233,4 +250,26 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::panic_words;
+
+    #[test]
+    fn a_panic_tells_its_place_and_its_message() {
+        let stderr =
+            b"by the way\n\nthread 'main' (1) panicked at src/main.rs:4:9:\nno owner\nfor checkout\nnote: run \
+            with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        let said = panic_words(stderr).expect("a panic");
+        assert_eq!(said, "the function panicked at src/main.rs:4:9: no owner\nfor checkout");
+    }
+
+    #[test]
+    fn other_text_is_no_panic() {
+        assert_eq!(panic_words(b"panicked at nothing"), None);
+        assert_eq!(panic_words(b"\xff\xfe"), None);
+        let long = format!("panicked at a:\n{}", "\u{e4}".repeat(5000));
+        assert!(panic_words(long.as_bytes()).expect("a panic").len() < 1100);
+    }
 }

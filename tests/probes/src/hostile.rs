@@ -17,6 +17,11 @@ pub(crate) fn sleep(input: Vec<u8>) -> Output {
     identity(input)
 }
 
+/// Panics, as a function with a bug does.
+pub(crate) fn panic(_: Vec<u8>) -> Output {
+    panic!("no owner for {}", black_box("Service checkout"))
+}
+
 /// Computes for ever.
 pub(crate) fn spin(_: Vec<u8>) -> Output {
     let mut n = 0_u64;

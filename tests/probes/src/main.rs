@@ -21,6 +21,7 @@ const PROBES: &[(&str, Program)] = &[
     ("identity", bytes::identity),
     ("insert-first-container", edits::insert_first_container),
     ("label-all", edits::label_all),
+    ("panic", hostile::panic),
     ("print-paths", edits::print_paths),
     ("reserialise", edits::reserialise),
     ("reverse-items", edits::reverse_items),

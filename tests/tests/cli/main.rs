@@ -1,6 +1,7 @@
 //! The command line from the outside: the real binary, the real functions, real files.
 
 mod arguments;
+mod authors;
 mod check_and_diff;
 mod completion;
 mod eval;
