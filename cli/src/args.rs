@@ -46,7 +46,7 @@ pub(crate) struct GlobalArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the pipelines of a package and write back what they changed
-    Render(RenderArgs),
+    Render(Box<RenderArgs>),
     /// Run one function on the resources of a directory or of standard input
     Eval(Box<EvalArgs>),
     /// Print the resources of a directory as a ResourceList
@@ -94,7 +94,7 @@ pub(crate) struct FnArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum FnCommand {
     /// Run the pipelines of a package and write back what they changed
-    Render(RenderArgs),
+    Render(Box<RenderArgs>),
     /// Run one function on the resources of a directory or of standard input
     Eval(Box<EvalArgs>),
     /// Print the resources of a directory as a ResourceList

@@ -43,12 +43,12 @@ pub(super) fn apply<'t>(eval: &mut Evaluator<'t>, name: &str, values: &[Value<'t
         (operators::IN, [value, of]) => contains(eval, of, value),
         ("size", [Value::Text(text)]) => {
             eval.step(text.len() / 16)?;
-            Ok(Value::Int(text.chars().count() as i64))
+            whole(i64::try_from(text.chars().count()).ok())
         }
         ("size", [value]) if value.size().is_some() => {
             let size = value.size().unwrap_or(0);
             eval.step(size)?;
-            Ok(Value::Int(size as i64))
+            whole(i64::try_from(size).ok())
         }
         ("startsWith" | "endsWith" | "contains", [Value::Text(text), Value::Text(part)]) => {
             eval.step(text.len() / 16)?;

@@ -1,5 +1,7 @@
 //! Steps with conditions.
 
+use std::fmt::Write as _;
+
 use portico_krm::kptfile::Experiments;
 
 use super::harness::*;
@@ -16,10 +18,10 @@ fn kptfile_with(steps: &[(&str, &str, &str)]) -> String {
     for list in ["mutators", "validators"] {
         let own: Vec<_> = steps.iter().filter(|step| step.0 == list).collect();
         if !own.is_empty() {
-            text.push_str(&format!("  {list}:\n"));
+            _ = writeln!(text, "  {list}:");
         }
         for (_, function, condition) in own {
-            text.push_str(&format!("  - image: {function}\n    condition: {condition}\n"));
+            _ = writeln!(text, "  - image: {function}\n    condition: {condition}");
         }
     }
     text

@@ -19,7 +19,7 @@ fn told_of(module: &[u8]) -> Result<(Place, Ran)> {
 
 /// A function that writes a text to a file descriptor and exits with a code.
 fn writing(fd: u32, text: &str, code: u32) -> String {
-    let escaped: String = text.bytes().map(|byte| format!("\\{byte:02x}")).collect();
+    let escaped = text.bytes().fold(String::new(), |all, byte| all + &format!("\\{byte:02x}"));
     format!(
         r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
