@@ -6,6 +6,7 @@
 //! child process that runs the function's own library from bytes to bytes; the sandboxed side runs here, with fuel and
 //! epochs on, its Store made and dropped each time. Rounds alternate; CPU time of the running thread, fastest and
 //! median. A module named on the command line takes the place of the embedded one, compiled for this very machine.
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
 use std::fmt::Write as _;
@@ -29,15 +30,11 @@ fn main() {
         native();
         return;
     }
-    let function = match argument {
-        Some(path) => FunctionModule { name: "set-labels".to_owned(), code: ModuleCode::File(path.into()) },
-        None => match Catalog.resolve("set-labels") {
-            Ok(Some(function)) => function,
-            _ => {
-                println!("the catalog is empty: run `cargo xtask functions` first");
-                return;
-            }
-        },
+    let named =
+        argument.map(|path| FunctionModule { name: "set-labels".to_owned(), code: ModuleCode::File(path.into()) });
+    let Some(function) = named.or_else(|| Catalog.resolve("set-labels").ok().flatten()) else {
+        println!("the catalog is empty: run `cargo xtask functions` first");
+        return;
     };
     let engine = Engine::new(EngineConfig::default()).expect("an engine");
     let module = engine.load(&function).expect("a module");

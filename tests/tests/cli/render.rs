@@ -188,10 +188,10 @@ fn a_function_that_nobody_knows_fails_before_anything_runs_with_a_guess() -> Res
     place.run("render pkg")?.exits(1)?.says(
         "\
 Package \"pkg\":
-[SKIP] \"ghcr.io/kptdev/krm-functions-catalog/no-op:latest\" on package \"pkg\": not run
 error: function \"ghcr.io/kptdev/krm-functions-catalog/set-label:v0.2\" (step 2 of package \"pkg\"): no function is \
          known by the name `ghcr.io/kptdev/krm-functions-catalog/set-label:v0.2` (did you mean `set-labels`?); give \
          its module with `--function IMAGE=FILE.wasm` or put it into a directory given with `--function-dir`
+[SKIP] \"ghcr.io/kptdev/krm-functions-catalog/no-op:latest\" on package \"pkg\": not run
 ",
     )?;
     Ok(())

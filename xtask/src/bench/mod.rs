@@ -4,6 +4,8 @@
 //! container. Every figure is the median of several runs, the two programs in turn. The targets are printed beside the
 //! figures; `docs/benchmarks.md` says what stands in the way of those that are missed.
 
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+
 mod measure;
 mod packages;
 
