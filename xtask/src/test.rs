@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{cargo, functions, say};
+use crate::{cargo, cargo_with, functions, say};
 
 /// Builds what the tests need and runs every quick test.
 pub(crate) fn run(soak: bool) -> Result<()> {
@@ -10,10 +10,25 @@ pub(crate) fn run(soak: bool) -> Result<()> {
     functions::build(&functions::Options::default())?;
     say("test: building the program");
     cargo(&["build", "--release", "--package", "portico"])?;
+    let mut variables: Vec<(&str, &str)> = Vec::new();
     if soak {
         say("test: the long versions; this takes an hour and more");
-        // The tests that have a long version look at this variable. It is set in this process alone, for its children.
-        return crate::cargo_with(&["test", "--release", "--workspace"], &[("PORTICO_SOAK", "1")]);
+        // The tests that have a long version look at this variable. It is set for the children alone.
+        variables.push(("PORTICO_SOAK", "1"));
     }
-    cargo(&["test", "--release", "--workspace"])
+    // Two selections: built together, the functions' dependencies would switch on features below wasmtime, and it
+    // would be compiled once more.
+    let (mut host, mut guests) = (vec!["test", "--release"], vec!["test", "--release", "--workspace"]);
+    for package in HOST {
+        host.extend(["--package", package]);
+        guests.extend(["--exclude", package]);
+    }
+    say("test: the host");
+    cargo_with(&host, &variables)?;
+    say("test: the functions, on the host");
+    cargo_with(&guests, &variables)
 }
+
+/// What is built for the host alone; all other packages are guests, tested on the host.
+const HOST: [&str; 7] =
+    ["portico-krm", "portico-runtime", "portico-fn", "portico-catalog", "portico", "portico-tests", "xtask"];
