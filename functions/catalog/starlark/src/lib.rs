@@ -1,6 +1,6 @@
 //! Runs a Starlark script over the resources of a package: the KRM function `starlark`, on crate `starlark`.
 //!
-//! [`config`] reads the script from the functionConfig, [`transform`] runs it. `syntax` gives Go's error texts and
+//! `config` reads the script from the functionConfig, [`transform`] runs it. `syntax` gives Go's error texts and
 //! bounds, `convert` turns trees into values and back, `library` holds what a script may `load`.
 
 #[expect(
