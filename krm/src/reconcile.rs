@@ -1,7 +1,7 @@
 //! What a function's output takes over from its input: comments that it dropped and the order of keys.
 //!
 //! Rules of kyaml's `CopyComments` and `SyncOrder`, with one difference: elements of lists are matched by their
-//! associative key or value (see [`crate::associative`]), never by position alone, so that a comment stays with its
+//! associative key or value (see `crate::associative`), never by position alone, so that a comment stays with its
 //! element when a function inserts, removes or reorders.
 
 use std::collections::HashMap;
