@@ -1,0 +1,109 @@
+//! The two conditions that tell of a render.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::ContentDigest;
+
+/// False while a render is scheduled or runs, true when the newest content's has ended.
+pub const RENDER_FINISHED: &str = "RenderFinished";
+
+/// How the last render ended. Absent while one is scheduled or runs.
+pub const RENDERED: &str = "Rendered";
+
+/// Longest text of a condition, in bytes. The custom resource of Porch takes at most 32,768, and refuses the whole
+/// status beyond that; the render's log has the whole text.
+pub const MESSAGE_BYTES: usize = 8 << 10;
+
+/// Kubernetes' three values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Why a condition has its status, in one word for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Reason {
+    /// Waits for a worker.
+    Scheduled,
+    /// A worker has it.
+    Rendering,
+    /// Ended well. kpt's word.
+    RenderSuccess,
+    /// The pipeline failed. kpt's word.
+    RenderFailed,
+    /// Stopped by request, with no render to follow.
+    Cancelled,
+    /// It can't be rendered as it is: unknown function, broken Kptfile.
+    InvalidPackage,
+    /// The infrastructure failed too often.
+    InfrastructureFailed,
+}
+
+impl Reason {
+    /// As it stands in a condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "Scheduled",
+            Self::Rendering => "Rendering",
+            Self::RenderSuccess => "RenderSuccess",
+            Self::RenderFailed => "RenderFailed",
+            Self::Cancelled => "Cancelled",
+            Self::InvalidPackage => "InvalidPackage",
+            Self::InfrastructureFailed => "InfrastructureFailed",
+        }
+    }
+}
+
+/// A condition of a revision's status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Its type: [`RENDER_FINISHED`], [`RENDERED`], or somebody else's.
+    pub kind: Cow<'static, str>,
+    /// Whether it holds.
+    pub status: ConditionStatus,
+    /// Why, in one word.
+    pub reason: Cow<'static, str>,
+    /// Why, in words; at most [`MESSAGE_BYTES`] for ours.
+    pub message: String,
+    /// The content that it speaks of.
+    pub content: ContentDigest,
+    /// When `status` became what it is, in milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+/// A text of at most [`MESSAGE_BYTES`]: the head and the tail of a longer one, with the number of bytes between.
+pub fn bounded(text: &str) -> Cow<'_, str> {
+    if text.len() <= MESSAGE_BYTES {
+        return Cow::Borrowed(text);
+    }
+    // Room for the note between the two, whatever the number.
+    let each = (MESSAGE_BYTES - 64) / 2;
+    let head = &text[..text.floor_char_boundary(each)];
+    let tail = &text[text.ceil_char_boundary(text.len() - each)..];
+    let left_out = text.len() - head.len() - tail.len();
+    Cow::Owned(format!("{head}\n[{left_out} bytes left out]\n{tail}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_keep_both_ends() {
+        let text = format!("first{}last", "é".repeat(40_000));
+        let short = bounded(&text);
+        assert!(short.len() <= MESSAGE_BYTES);
+        assert!(short.starts_with("first") && short.ends_with("last"));
+        assert!(short.contains("bytes left out"));
+        assert_eq!(bounded("short"), "short");
+        let exact = "x".repeat(MESSAGE_BYTES);
+        assert_eq!(bounded(&exact), exact);
+    }
+}

@@ -1,0 +1,11 @@
+//! What a store holds and the scheduler speaks of: plain values.
+
+mod condition;
+mod error;
+mod key;
+mod revision;
+
+pub use condition::{Condition, ConditionStatus, MESSAGE_BYTES, RENDER_FINISHED, RENDERED, Reason, bounded};
+pub use error::ErrorClass;
+pub use key::{RevisionKey, Tenant};
+pub use revision::{ContentDigest, ContentVersion, Files, Lifecycle, ObjectVersion, Priority, Revision};
