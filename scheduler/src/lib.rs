@@ -5,3 +5,4 @@
 //! owns the clock, the workers and the store.
 
 pub mod model;
+pub mod time;

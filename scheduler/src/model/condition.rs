@@ -74,6 +74,9 @@ pub struct Condition {
     pub message: String,
     /// The content that it speaks of.
     pub content: ContentDigest,
+    /// What configuration it speaks of, where it does: the digest of the functions and settings under which a package
+    /// was found to be invalid. Under another one it is worth another try.
+    pub configuration: Option<u64>,
     /// When `status` became what it is, in milliseconds since 1970.
     pub since_ms: u64,
 }
