@@ -1,8 +1,9 @@
 //! Schedules the renders of package revisions, so that no caller ever waits for one.
 //!
 //! The words are those of the proposal "Async pipeline executions" (nephio-project/nephio#922). The truth is
-//! in a [`store`](crate::model), never in memory; the core is a pure state machine; a thin driver around it
+//! in a [`store`], never in memory; the core is a pure state machine; a thin driver around it
 //! owns the clock, the workers and the store.
 
 pub mod model;
+pub mod store;
 pub mod time;

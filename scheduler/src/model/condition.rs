@@ -59,6 +59,21 @@ impl Reason {
             Self::InfrastructureFailed => "InfrastructureFailed",
         }
     }
+
+    /// The one that stands in a condition as `word`.
+    pub fn parse(word: &str) -> Option<Self> {
+        [
+            Self::Scheduled,
+            Self::Rendering,
+            Self::RenderSuccess,
+            Self::RenderFailed,
+            Self::Cancelled,
+            Self::InvalidPackage,
+            Self::InfrastructureFailed,
+        ]
+        .into_iter()
+        .find(|reason| reason.as_str() == word)
+    }
 }
 
 /// A condition of a revision's status.

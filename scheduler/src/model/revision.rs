@@ -90,6 +90,8 @@ pub struct Revision {
     pub lifecycle: Lifecycle,
     /// How urgent its renders are.
     pub priority: Priority,
+    /// Labels: what people and programs select by; they have no part in a render.
+    pub labels: BTreeMap<String, String>,
     /// Moves with every write.
     pub object_version: ObjectVersion,
     /// Moves with every write of files.
@@ -113,6 +115,16 @@ impl Revision {
     /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| &*condition.kind == kind)
+    }
+
+    /// How its render stands, as its conditions say of exactly this content. `None` where they say nothing of it.
+    pub fn render_state(&self) -> Option<super::RenderState> {
+        super::RenderState::read(&self.conditions, self.content_digest)
+    }
+
+    /// Whether the render of exactly this content has succeeded: what may be proposed and published.
+    pub fn is_rendered(&self) -> bool {
+        matches!(self.render_state(), Some(super::RenderState::Ended(ending)) if ending.rendered)
     }
 
     /// Whether its content still waits for a render's result: a draft whose conditions do not say that

@@ -1,0 +1,153 @@
+//! Changes of a store, in order, for those who watch it.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::StoreError;
+use crate::model::{ObjectVersion, Revision, RevisionKey};
+
+/// A change of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchEvent {
+    /// The store's version after it: where a watch that ends resumes.
+    pub version: ObjectVersion,
+    /// What changed.
+    pub change: Change,
+}
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A revision is now so.
+    Put(Arc<Revision>),
+    /// A revision is gone.
+    Deleted(RevisionKey),
+}
+
+impl Change {
+    /// Whose.
+    pub fn key(&self) -> &RevisionKey {
+        match self {
+            Self::Put(revision) => &revision.key,
+            Self::Deleted(key) => key,
+        }
+    }
+}
+
+/// A watch. Delivery is at least once and in order; who must not miss anything also sweeps.
+pub trait Watch: Send {
+    /// The next change. Cancelled, it has taken none. [`StoreError::TooOld`]: the watcher was too slow and must list
+    /// again.
+    fn next(&mut self) -> impl Future<Output = Result<WatchEvent, StoreError>> + Send;
+}
+
+/// The last changes of a store within one process. Watchers read from it at their own pace; one that is slower than the
+/// log is long lists again, so that a slow one costs no memory.
+#[derive(Debug)]
+pub struct EventLog {
+    inner: Mutex<Log>,
+    /// The place after the last event: wakes those who wait.
+    end: watch::Sender<u64>,
+    length: usize,
+}
+
+#[derive(Debug)]
+struct Log {
+    events: VecDeque<WatchEvent>,
+    /// The place of the first event kept, counted from the beginning.
+    first: u64,
+    /// No event up to this version is kept.
+    floor: ObjectVersion,
+    closed: bool,
+}
+
+impl EventLog {
+    /// A log that keeps this many events, of a store at this version.
+    pub fn new(length: usize, at: ObjectVersion) -> Arc<Self> {
+        let log = Log { events: VecDeque::new(), first: 0, floor: at, closed: false };
+        Arc::new(Self { inner: Mutex::new(log), end: watch::Sender::new(0), length: length.max(1) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Log> {
+        // Every change of the log is whole before anything can panic.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds events, in the order in which they are to be seen.
+    pub fn publish(&self, events: impl IntoIterator<Item = WatchEvent>) {
+        let mut log = self.lock();
+        for event in events {
+            if log.events.len() == self.length
+                && let Some(old) = log.events.pop_front()
+            {
+                log.first += 1;
+                log.floor = log.floor.max(old.version);
+            }
+            log.events.push_back(event);
+        }
+        let end = log.first + log.events.len() as u64;
+        drop(log);
+        self.end.send_replace(end);
+    }
+
+    /// Ends all watches.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.end.send_modify(|_| ());
+    }
+
+    /// A watch of what comes after this version, of a store that is at `now`.
+    pub fn watch(self: &Arc<Self>, after: ObjectVersion, now: ObjectVersion) -> Result<LogWatch, StoreError> {
+        let log = self.lock();
+        // A version that the store has not reached is another store's, or of the time before a backup came back.
+        if after < log.floor || after > now {
+            return Err(StoreError::TooOld { after });
+        }
+        let place = log.events.iter().position(|event| event.version > after).unwrap_or(log.events.len());
+        let next = log.first + place as u64;
+        drop(log);
+        Ok(LogWatch { end: self.end.subscribe(), log: Arc::clone(self), next, seen: after })
+    }
+}
+
+/// A watch of an [`EventLog`].
+#[derive(Debug)]
+pub struct LogWatch {
+    log: Arc<EventLog>,
+    end: watch::Receiver<u64>,
+    next: u64,
+    seen: ObjectVersion,
+}
+
+impl LogWatch {
+    fn take(&mut self) -> Option<Result<WatchEvent, StoreError>> {
+        let log = self.log.lock();
+        if self.next < log.first {
+            return Some(Err(StoreError::TooOld { after: self.seen }));
+        }
+        if let Some(event) = log.events.get(usize::try_from(self.next - log.first).ok()?) {
+            self.next += 1;
+            self.seen = self.seen.max(event.version);
+            return Some(Ok(event.clone()));
+        }
+        log.closed.then_some(Err(StoreError::Closed))
+    }
+}
+
+impl Watch for LogWatch {
+    async fn next(&mut self) -> Result<WatchEvent, StoreError> {
+        loop {
+            // Marked before looking: what comes after that wakes.
+            self.end.mark_unchanged();
+            if let Some(event) = self.take() {
+                return event;
+            }
+            if self.end.changed().await.is_err() {
+                return Err(StoreError::Closed);
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a store takes.
+
+/// What a store takes. Beyond a bound a write is refused with [`super::StoreError::TooLarge`], and nothing of it is
+/// kept. See `docs/limits.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreLimits {
+    /// Files of a package.
+    pub files: usize,
+    /// Bytes of a package: paths and contents.
+    pub package_bytes: u64,
+    /// Bytes of a path.
+    pub path_bytes: usize,
+    /// Bytes of a namespace, name or repository; Kubernetes' own bound.
+    pub name_bytes: usize,
+    /// Labels of a revision.
+    pub labels: usize,
+    /// Conditions of a revision that are not the scheduler's.
+    pub conditions: usize,
+    /// Bytes of a label's or a condition's texts together.
+    pub text_bytes: usize,
+    /// Content versions kept of a revision, the newest included.
+    pub history: usize,
+    /// Revisions of a page.
+    pub page: usize,
+    /// Changes kept for watches that resume.
+    pub events: usize,
+    /// Bytes of a render's log; the middle of a longer one is left out.
+    pub log_bytes: usize,
+}
+
+impl Default for StoreLimits {
+    fn default() -> Self {
+        Self {
+            files: 20_000,
+            package_bytes: 64 << 20,
+            path_bytes: 4096,
+            name_bytes: 253,
+            labels: 64,
+            conditions: 32,
+            text_bytes: 10 << 10,
+            history: 10,
+            page: 1000,
+            events: 10_000,
+            log_bytes: 1 << 20,
+        }
+    }
+}
