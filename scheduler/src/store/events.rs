@@ -109,7 +109,7 @@ impl EventLog {
         let place = log.events.iter().position(|event| event.version > after).unwrap_or(log.events.len());
         let next = log.first + place as u64;
         drop(log);
-        Ok(LogWatch { end: self.end.subscribe(), log: Arc::clone(self), next, seen: after })
+        Ok(LogWatch { end: self.end.subscribe(), log: Arc::clone(self), next, after, seen: after })
     }
 }
 
@@ -119,6 +119,8 @@ pub struct LogWatch {
     log: Arc<EventLog>,
     end: watch::Receiver<u64>,
     next: u64,
+    /// Where it began: what is not after that was seen by listing, though its notification came later.
+    after: ObjectVersion,
     seen: ObjectVersion,
 }
 
@@ -128,8 +130,11 @@ impl LogWatch {
         if self.next < log.first {
             return Some(Err(StoreError::TooOld { after: self.seen }));
         }
-        if let Some(event) = log.events.get(usize::try_from(self.next - log.first).ok()?) {
+        while let Some(event) = log.events.get(usize::try_from(self.next - log.first).ok()?) {
             self.next += 1;
+            if event.version <= self.after {
+                continue;
+            }
             self.seen = self.seen.max(event.version);
             return Some(Ok(event.clone()));
         }

@@ -14,6 +14,7 @@
 
 mod claims;
 mod clock;
+pub mod embedded;
 mod error;
 mod events;
 mod limits;
@@ -25,6 +26,7 @@ use std::future::Future;
 
 pub use claims::{Claim, ClaimOutcome, ClaimTable, Claims, Instance, InstanceId, Presence, Registration, share};
 pub use clock::{Clock, SystemClock, VirtualClock};
+pub use embedded::EmbeddedStore;
 pub use error::StoreError;
 pub use events::{Change, EventLog, LogWatch, Watch, WatchEvent};
 pub use limits::StoreLimits;

@@ -31,15 +31,21 @@ pub struct Outcome {
     pub files: Option<Files>,
 }
 
-/// A new draft.
-pub fn create(new: &NewRevision, uid: &str, limits: &StoreLimits, at: At) -> Result<Outcome, StoreError> {
+/// A new draft. `digest` is that of the files, where it is known.
+pub fn create(
+    new: &NewRevision,
+    digest: Option<ContentDigest>,
+    uid: &str,
+    limits: &StoreLimits,
+    at: At,
+) -> Result<Outcome, StoreError> {
     let key = RevisionKey::new(&new.namespace, &new.name, uid);
     for (what, name) in [("namespace", &new.namespace), ("name", &new.name), ("repository", &new.repository)] {
         check_name(&key, what, name, limits)?;
     }
     check_files(&key, &new.files, limits)?;
     check_labels(&key, &new.labels, limits)?;
-    let digest = ContentDigest::of(&new.files);
+    let digest = digest.unwrap_or_else(|| ContentDigest::of(&new.files));
     let mut conditions = foreign(&key, &new.conditions, limits)?;
     RenderState::Scheduled.write(&mut conditions, digest, at.now_ms);
     let revision = Revision {
@@ -58,11 +64,12 @@ pub fn create(new: &NewRevision, uid: &str, limits: &StoreLimits, at: At) -> Res
     Ok(Outcome { revision, files: Some(new.files.clone()) })
 }
 
-/// A client's write.
+/// A client's write. `digest` is that of its files, where it is known.
 pub fn update(
     current: &Revision,
     expected: Expected,
     update: &ClientUpdate,
+    digest: Option<ContentDigest>,
     limits: &StoreLimits,
     at: At,
 ) -> Result<Outcome, StoreError> {
@@ -84,7 +91,7 @@ pub fn update(
     if let Some(files) = &update.files {
         draft(current)?;
         check_files(&current.key, files, limits)?;
-        set_content(&mut revision, ContentDigest::of(files), at);
+        set_content(&mut revision, digest.unwrap_or_else(|| ContentDigest::of(files)), at);
         let digest = revision.content_digest;
         RenderState::Scheduled.write(&mut revision.conditions, digest, at.now_ms);
     }
@@ -100,11 +107,13 @@ pub fn delete(current: &Revision, expected: Option<Expected>) -> Result<(), Stor
     expected.map_or(Ok(()), |expected| expect(current, expected))
 }
 
-/// The scheduler's write of a render's result. The caller keeps the log as well.
+/// The scheduler's write of a render's result. The caller keeps the log as well. `digest` is that of
+/// the result's files, where it is known.
 pub fn save_result(
     current: &Revision,
     rendered: ContentVersion,
     result: &RenderResult,
+    digest: Option<ContentDigest>,
     limits: &StoreLimits,
     at: At,
 ) -> Result<Outcome, StoreError> {
@@ -118,7 +127,7 @@ pub fn save_result(
     let mut written = None;
     if let Some(files) = &result.files {
         check_files(&current.key, files, limits)?;
-        let digest = ContentDigest::of(files);
+        let digest = digest.unwrap_or_else(|| ContentDigest::of(files));
         // Equal files are no new content: whoever read them has read the newest.
         if digest != current.content_digest {
             set_content(&mut revision, digest, at);

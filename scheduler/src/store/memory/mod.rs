@@ -174,7 +174,7 @@ impl PackageStore for MemoryStore {
     ) -> Result<Revision, StoreError> {
         let limits = self.shared.limits;
         self.write(Operation::Update, Some(key), |state, at| {
-            let outcome = rules::update(&state.record(key)?.revision, expected, &update, &limits, at)?;
+            let outcome = rules::update(&state.record(key)?.revision, expected, &update, None, &limits, at)?;
             Ok(state.put(outcome, super::Writer::Client, &limits, at))
         })
         .await
@@ -192,7 +192,7 @@ impl PackageStore for MemoryStore {
     ) -> Result<Revision, StoreError> {
         let limits = self.shared.limits;
         self.write(Operation::SaveResult, Some(key), |state, at| {
-            let outcome = rules::save_result(&state.record(key)?.revision, rendered, &result, &limits, at)?;
+            let outcome = rules::save_result(&state.record(key)?.revision, rendered, &result, None, &limits, at)?;
             let text = rules::bounded_log(&result.log, &limits);
             let log = RenderLog { content: rendered, kept: true, ended_ms: at.now_ms, text };
             let put = state.put(outcome, super::Writer::Render, &limits, at);

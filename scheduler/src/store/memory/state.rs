@@ -95,7 +95,7 @@ impl State {
     }
 
     pub(super) fn create(&mut self, new: &NewRevision, limits: &StoreLimits, at: At) -> Written<Revision> {
-        let outcome = rules::create(new, &format!("memory-{}", at.version.0), limits, at)?;
+        let outcome = rules::create(new, None, &format!("memory-{}", at.version.0), limits, at)?;
         if let Some(there) = self.records.get(&place(&outcome.revision.key)) {
             return Err(StoreError::Exists(there.revision.key.clone()));
         }
