@@ -4,6 +4,7 @@
 //! in a [`store`], never in memory; the core is a pure state machine; a thin driver around it
 //! owns the clock, the workers and the store.
 
+pub mod dispatch;
 pub mod model;
 pub mod store;
 pub mod time;
