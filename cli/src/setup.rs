@@ -41,7 +41,7 @@ pub(crate) fn sources(arguments: &FunctionArgs) -> Result<Sources> {
 /// How functions are called.
 pub(crate) fn calls(functions: &FunctionArgs, limits: &LimitArgs, allow_exec: bool) -> CallOptions {
     let image_prefix = functions.image_prefix.clone().unwrap_or_default();
-    CallOptions { limits: limits_of(limits), image_prefix, allow_exec, env: Vec::new() }
+    CallOptions { limits: limits_of(limits), image_prefix, allow_exec, ..CallOptions::default() }
 }
 
 fn limits_of(arguments: &LimitArgs) -> Limits {
@@ -62,8 +62,9 @@ fn limits_of(arguments: &LimitArgs) -> Limits {
     }
     if let Some(bound) = arguments.fuel {
         limits.fuel = number(bound);
-        // The number is the whole budget, whatever the size of the input.
+        // The number is the whole budget, whatever the size of the input and the number of steps.
         limits.fuel_per_input_byte = 0;
+        limits.fuel_per_step = 0;
     }
     if let Some(bound) = arguments.max_memory {
         limits.memory = number(bound);

@@ -14,8 +14,8 @@ const NAME: &str = "kptfile.kpt.dev";
 const FILE: &str = "package-context.yaml";
 
 /// Puts a `ConfigMap` with the package's name next to each Kptfile, in the place of an older one.
-pub(crate) fn package_context(stdin: &[u8]) -> FunctionOutput {
-    let mut list = match ResourceList::parse(stdin, &ParseLimits::default()) {
+pub(crate) fn package_context(stdin: &[u8], limits: &ParseLimits) -> FunctionOutput {
+    let mut list = match ResourceList::parse(stdin, limits) {
         Ok(list) => list,
         Err(error) => {
             return FunctionOutput {

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use crate::builtin;
 use crate::cancel::CancelToken;
 use crate::engine::Engine;
-use crate::error::{Deadline, RunFailure as SandboxFailure, TrapKind};
+use crate::error::{RunFailure as SandboxFailure, TrapKind};
 use crate::exec::{self, ExecError, ExecLimits};
 use crate::function::{FunctionError, FunctionSource, Sources, full_image};
-use crate::limits::Limits;
+use crate::limits::{LimitName, StepLimits, bytes, step_limits};
 use crate::module::{Module, ModuleCode};
 use crate::pipeline::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
 use crate::renderer::CallOptions;
-use crate::report::Exceeded;
+use crate::report::Cause;
 use crate::sandbox::{Invocation, Sandbox};
 
 /// What kpt says of commands that were not allowed.
@@ -33,7 +33,7 @@ pub(crate) struct Caller<'a> {
     cancel: &'a CancelToken,
     sandbox: Sandbox,
     started: Instant,
-    callables: Vec<Callable>,
+    callables: Vec<(Callable, StepLimits)>,
     /// Modules by full image: one pipeline often calls a function more than once.
     known: HashMap<String, usize>,
 }
@@ -55,30 +55,36 @@ impl<'a> Caller<'a> {
         self.sandbox.stores_created()
     }
 
-    fn add(&mut self, callable: Callable) -> usize {
-        self.callables.push(callable);
+    /// Remembers a function with the limits that hold for it.
+    fn add(&mut self, callable: Callable, image: &str, exec: &str) -> usize {
+        let limits = step_limits(&self.options.limits, &self.options.profiles, image, exec);
+        self.callables.push((callable, limits));
         self.callables.len() - 1
     }
 
-    fn resolve_image(&mut self, image: &str) -> Result<usize, String> {
+    fn resolve_image(&mut self, image: &str) -> Result<usize, (String, Cause)> {
         if let Some(handle) = self.known.get(image) {
             return Ok(*handle);
         }
-        let found = self.sources.resolve(image).map_err(|error| with_causes(&error))?;
-        let function = found.ok_or_else(|| FunctionError::unknown(image, &self.sources.names()).to_string())?;
-        let module = self.engine.load(&function).map_err(|error| match &function.code {
-            ModuleCode::File(path) => format!("cannot use `{}`: {}", path.display(), with_causes(&error)),
-            _ => with_causes(&error),
+        let not_found = |error: &FunctionError| (with_causes(error), Cause::NotFound);
+        let found = self.sources.resolve(image).map_err(|error| not_found(&error))?;
+        let function = found.ok_or_else(|| not_found(&FunctionError::unknown(image, &self.sources.names())))?;
+        let module = self.engine.load_within(&function, self.options.limits.module_bytes).map_err(|error| {
+            let message = match &function.code {
+                ModuleCode::File(path) => format!("cannot use `{}`: {}", path.display(), with_causes(&error)),
+                _ => with_causes(&error),
+            };
+            (message, error.cause())
         })?;
-        let handle = self.add(Callable::Module { module, name: function.name });
+        let handle = self.add(Callable::Module { module, name: function.name }, image, "");
         self.known.insert(image.to_owned(), handle);
         Ok(handle)
     }
 
-    fn run_exec(&self, words: &[String], stdin: Vec<u8>) -> Result<FunctionOutput, RunFailure> {
+    fn run_exec(&self, words: &[String], limits: &StepLimits, stdin: Vec<u8>) -> Result<FunctionOutput, RunFailure> {
         let started = Instant::now();
-        let limits: &Limits = &self.options.limits;
-        let ends = [started.checked_add(limits.step_time), self.started.checked_add(limits.render_time)];
+        let render_time = self.options.limits.render_time;
+        let ends = [started.checked_add(limits.time), self.started.checked_add(render_time)];
         let exec_limits = ExecLimits {
             deadline: ends.into_iter().flatten().min(),
             stdout: usize::try_from(limits.stdout).unwrap_or(usize::MAX - 1),
@@ -101,12 +107,15 @@ impl<'a> Caller<'a> {
                     ExecError::Start { program, source } => Some(start_words(program, source)),
                     _ => None,
                 };
-                let (message, exceeded) = match error {
-                    ExecError::Deadline if elapsed >= limits.step_time => step_time_words(limits.step_time),
-                    ExecError::Deadline => render_time_words(limits.render_time),
-                    error => (with_causes(&error), None),
+                let (message, cause) = match error {
+                    ExecError::Deadline if elapsed >= limits.time => {
+                        (time_words(limits.time), Cause::Limit(LimitName::StepTime))
+                    }
+                    ExecError::Deadline => (time_words(render_time), Cause::Limit(LimitName::RenderTime)),
+                    ExecError::Output { .. } => (with_causes(&error), Cause::Limit(LimitName::Stdout)),
+                    error => (with_causes(&error), Cause::NotStarted),
                 };
-                let so_far = FunctionOutput { exit_code: 1, elapsed, exceeded, ..FunctionOutput::default() };
+                let so_far = FunctionOutput { exit_code: 1, elapsed, cause: Some(cause), ..FunctionOutput::default() };
                 Err(RunFailure::Ended { message, kpt, so_far: Box::new(so_far) })
             }
         }
@@ -116,43 +125,53 @@ impl<'a> Caller<'a> {
 impl FunctionRunner for Caller<'_> {
     fn resolve(&mut self, name: FunctionName<'_>) -> Result<Resolved, Unresolved> {
         if !name.exec.is_empty() {
+            let exec = || name.exec.to_owned();
             let unresolved =
-                |message: String, kpt| Unresolved { image: String::new(), exec: name.exec.to_owned(), message, kpt };
+                |message: String, kpt, cause| Unresolved { image: String::new(), exec: exec(), message, kpt, cause };
             if !self.options.allow_exec {
-                return Err(unresolved(NOT_ALLOWED.to_owned(), None));
+                return Err(unresolved(NOT_ALLOWED.to_owned(), None, Cause::NotAllowed));
             }
             let words = exec::split(name.exec).map_err(|error| {
                 let kpt = matches!(error, ExecError::Quotes(_)).then(|| {
                     format!("exec command {:?} must be valid: EOF found when expecting closing quote", name.exec)
                 });
-                unresolved(error.to_string(), kpt)
+                unresolved(error.to_string(), kpt, Cause::NotFound)
             })?;
-            let handle = self.add(Callable::Exec(words));
+            let handle = self.add(Callable::Exec(words), "", name.exec);
             return Ok(Resolved { image: String::new(), exec: name.exec.to_owned(), handle, warning: None });
         }
         if name.image == builtin::PACKAGE_CONTEXT {
-            let handle = self.add(Callable::PackageContext);
+            let handle = self.add(Callable::PackageContext, name.image, "");
             return Ok(Resolved { image: name.image.to_owned(), exec: String::new(), handle, warning: None });
         }
-        let unresolved = |image: String, message: String| Unresolved { image, exec: String::new(), message, kpt: None };
+        let unresolved = |image: String, message: String, cause: Cause| Unresolved {
+            image,
+            exec: String::new(),
+            message,
+            kpt: None,
+            cause,
+        };
         let tags = |image: &str| self.sources.tags(image);
         let resolved = full_image(name.image, name.tag, &self.options.image_prefix, &tags)
-            .map_err(|error| unresolved(name.image.to_owned(), with_causes(&error)))?;
+            .map_err(|error| unresolved(name.image.to_owned(), with_causes(&error), Cause::NotFound))?;
         let first = !self.known.contains_key(&resolved.image);
-        let handle =
-            self.resolve_image(&resolved.image).map_err(|message| unresolved(resolved.image.clone(), message))?;
+        let handle = self
+            .resolve_image(&resolved.image)
+            .map_err(|(message, cause)| unresolved(resolved.image.clone(), message, cause))?;
         let notice = if first { self.sources.notice(&resolved.image) } else { None };
         let warning = resolved.warning.or(notice);
         Ok(Resolved { image: resolved.image, exec: String::new(), handle, warning })
     }
 
     fn run(&mut self, handle: usize, stdin: Vec<u8>) -> Result<FunctionOutput, RunFailure> {
-        let (module, name) = match &self.callables[handle] {
+        let (callable, limits) = &self.callables[handle];
+        let (module, name) = match callable {
             Callable::Module { module, name } => (module, name.clone()),
-            Callable::Exec(words) => return self.run_exec(words, stdin),
-            Callable::PackageContext => return Ok(builtin::package_context(&stdin)),
+            Callable::Exec(words) => return self.run_exec(words, limits, stdin),
+            Callable::PackageContext => return Ok(builtin::package_context(&stdin, &self.options.limits.yaml)),
         };
-        let call = Invocation { name, args: Vec::new(), env: self.options.env.clone(), stdin };
+        let limits = Some(*limits);
+        let call = Invocation { name, args: Vec::new(), env: self.options.env.clone(), stdin, limits };
         match self.sandbox.run(module, call) {
             Ok(output) => Ok(FunctionOutput {
                 exit_code: output.exit_code,
@@ -162,21 +181,18 @@ impl FunctionRunner for Caller<'_> {
                 fuel: output.fuel_used,
                 peak_memory: output.peak_memory,
                 elapsed: output.elapsed,
-                exceeded: None,
+                // Most programs that get no more memory end with an exit code of their own.
+                cause: (output.memory_refused && output.exit_code != 0).then_some(Cause::Limit(LimitName::Memory)),
             }),
             Err(error) => {
-                let (message, exceeded) = match &error.failure {
-                    SandboxFailure::Cancelled => return Err(RunFailure::Cancelled),
-                    SandboxFailure::Deadline { which: Deadline::Step, limit } => step_time_words(*limit),
-                    SandboxFailure::Deadline { which: Deadline::Render, limit } => render_time_words(*limit),
-                    SandboxFailure::Memory { limit } => {
-                        (format!("memory limit {} exceeded", mebibytes(*limit)), Some(Exceeded::Memory))
-                    }
-                    failure @ SandboxFailure::OutOfFuel { .. } => (failure.to_string(), Some(Exceeded::Fuel)),
+                let Some(cause) = error.failure.cause() else { return Err(RunFailure::Cancelled) };
+                let message = match &error.failure {
+                    SandboxFailure::Deadline { limit, .. } => time_words(*limit),
+                    SandboxFailure::Memory { limit } => format!("memory limit {} exceeded", bytes(*limit)),
                     SandboxFailure::Trap { kind: TrapKind::Unreachable, .. } => {
-                        (panic_words(&error.stderr).unwrap_or_else(|| error.failure.to_string()), None)
+                        panic_words(&error.stderr).unwrap_or_else(|| error.failure.to_string())
                     }
-                    failure => (failure.to_string(), None),
+                    failure => failure.to_string(),
                 };
                 let so_far = FunctionOutput {
                     exit_code: 1,
@@ -186,7 +202,7 @@ impl FunctionRunner for Caller<'_> {
                     fuel: error.fuel_used,
                     peak_memory: error.peak_memory,
                     elapsed: error.elapsed,
-                    exceeded,
+                    cause: Some(cause),
                 };
                 Err(RunFailure::Ended { message, kpt: None, so_far: Box::new(so_far) })
             }
@@ -228,16 +244,8 @@ fn panic_words(stderr: &[u8]) -> Option<String> {
     Some(format!("the function panicked at {}: {message}", place.trim_end_matches(':')))
 }
 
-fn step_time_words(limit: Duration) -> (String, Option<Exceeded>) {
-    (format!("time limit {limit:?} exceeded"), Some(Exceeded::StepTime))
-}
-
-fn render_time_words(limit: Duration) -> (String, Option<Exceeded>) {
-    (format!("time limit {limit:?} exceeded"), Some(Exceeded::RenderTime))
-}
-
-fn mebibytes(bytes: u64) -> String {
-    if bytes.is_multiple_of(1 << 20) { format!("{} MiB", bytes >> 20) } else { format!("{bytes} bytes") }
+fn time_words(limit: Duration) -> String {
+    format!("time limit {limit:?} exceeded")
 }
 
 /// An error and what caused it, on one line.

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::limits::{LimitName, bytes};
+use crate::report::Cause;
+
 /// A function's module can't be used. Found before anything of it runs.
 ///
 /// Clones are cheap: everyone who waited for the same module gets the same error.
@@ -26,7 +29,7 @@ pub enum ModuleError {
         path: PathBuf,
     },
     /// Larger than the engine accepts.
-    #[error("the module is larger than the limit of {limit} bytes")]
+    #[error("the module is larger than the limit `moduleBytes` of {}", bytes(*.limit))]
     TooLarge {
         /// The bound, in bytes.
         limit: u64,
@@ -104,7 +107,7 @@ pub enum Deadline {
 }
 
 /// What a function did that WebAssembly does not allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TrapKind {
     /// It gave up by itself, as a panic or an abort does.
@@ -130,7 +133,7 @@ pub enum TrapKind {
 impl TrapKind {
     fn words(self) -> &'static str {
         match self {
-            Self::Unreachable => "it aborted (`unreachable` executed)",
+            Self::Unreachable => "it gave up by itself, as a panic or a failed assertion does",
             Self::StackOverflow => "it overflowed its call stack",
             Self::MemoryOutOfBounds => "it accessed memory out of bounds",
             Self::TableOutOfBounds => "it accessed a table out of bounds",
@@ -140,6 +143,39 @@ impl TrapKind {
             Self::BadConversion => "it converted an invalid float to an integer",
             Self::Other => "it broke a rule of WebAssembly",
         }
+    }
+}
+
+impl ModuleError {
+    /// Why a step with this module cannot run.
+    pub(crate) fn cause(&self) -> Cause {
+        match self {
+            Self::Read { .. } | Self::NotAFile { .. } => Cause::NotFound,
+            Self::TooLarge { .. } => Cause::Limit(LimitName::ModuleBytes),
+            Self::NotWasm { .. } | Self::Invalid(_) => Cause::NotAModule,
+            Self::MissingImport { .. } => Cause::MissingImport,
+            Self::Ceiling { .. } | Self::CompilingForbidden | Self::Compile(_) => Cause::NotCompiled,
+            // Those that are no programs for this host, and whatever comes to that.
+            _ => Cause::NotRunnable,
+        }
+    }
+}
+
+impl RunFailure {
+    /// Why a step that ended so did not pass; `None` when it was cancelled, which is nobody's fault.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        Some(match self {
+            Self::Cancelled => return None,
+            Self::Trap { kind, .. } => Cause::Trap(*kind),
+            Self::OutOfFuel { .. } => Cause::Limit(LimitName::Fuel),
+            Self::OutOfStepFuel { .. } => Cause::Limit(LimitName::StepFuel),
+            Self::Deadline { which: Deadline::Step, .. } => Cause::Limit(LimitName::StepTime),
+            Self::Deadline { which: Deadline::Render, .. } => Cause::Limit(LimitName::RenderTime),
+            Self::Memory { .. } => Cause::Limit(LimitName::Memory),
+            Self::Table { .. } => Cause::Limit(LimitName::TableElements),
+            Self::StdoutTooLarge { .. } => Cause::Limit(LimitName::Stdout),
+            Self::Start(_) => Cause::NotStarted,
+        })
     }
 }
 
@@ -166,6 +202,12 @@ pub enum RunFailure {
     OutOfFuel {
         /// All fuel granted to the render so far.
         budget: u64,
+    },
+    /// It used up the fuel that it may have for itself.
+    #[error("the function used up its fuel of {limit} instructions; it may be in an endless loop")]
+    OutOfStepFuel {
+        /// [`Limits::step_fuel`](crate::Limits::step_fuel), or that of its profile.
+        limit: u64,
     },
     /// It took too long.
     #[error("{}", deadline_words(*.which, *.limit))]
@@ -231,27 +273,9 @@ fn deadline_words(which: Deadline, limit: Duration) -> String {
     }
 }
 
-/// A byte count as people say it: exact in the largest unit that divides it.
-fn bytes(count: u64) -> String {
-    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
-        if count >= 1 << shift && count.is_multiple_of(1 << shift) {
-            return format!("{} {unit}", count >> shift);
-        }
-    }
-    format!("{count} bytes")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn byte_counts_read_naturally() {
-        assert_eq!(bytes(1 << 30), "1 GiB");
-        assert_eq!(bytes(96 << 20), "96 MiB");
-        assert_eq!(bytes(1500), "1500 bytes");
-        assert_eq!(bytes(0), "0 bytes");
-    }
 
     #[test]
     fn a_crash_tells_where() {

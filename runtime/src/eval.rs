@@ -8,7 +8,8 @@ use portico_krm::{Resource, ResourceList, Selector};
 
 use crate::call::{Caller, with_causes};
 use crate::cancel::CancelToken;
-use crate::load::{ANNOTATIONS, as_mapping, config_map};
+use crate::limits::Limits;
+use crate::load::{ANNOTATIONS, as_mapping, check_resources, config_map};
 use crate::outcome::{Failure, FailureKind, Outcome, RenderError};
 use crate::package::{PackageFiles, PackageNode};
 use crate::pipeline::{ConfigSource, FunctionRunner, Item, Package, PlannedFunction, Run, Source, StopReason};
@@ -65,8 +66,6 @@ pub struct EvalOptions {
     pub style: WriteStyle,
     /// True when the result goes elsewhere: the outcome holds resources instead of changes. Always so for a stream.
     pub out_of_place: bool,
-    /// Bounds on YAML.
-    pub parse: ParseLimits,
 }
 
 impl Default for EvalOptions {
@@ -82,7 +81,6 @@ impl Default for EvalOptions {
             exclude: Vec::new(),
             style: WriteStyle::default(),
             out_of_place: false,
-            parse: ParseLimits::default(),
         }
     }
 }
@@ -113,9 +111,9 @@ pub(crate) fn eval_with(
 ) -> Result<Outcome, RenderError> {
     let mut stream_config = None;
     let (items, paths) = match input {
-        EvalInput::Package(files) => own_and_below(files, &options.parse)?,
+        EvalInput::Package(files) => own_and_below(files, &options.call.limits)?,
         EvalInput::Stream(bytes) => {
-            let list = read_stream(bytes, &options.parse)?;
+            let list = read_stream(bytes, &options.call.limits)?;
             stream_config = list.function_config;
             (list.items.into_iter().map(|resource| Item { resource, source: None }).collect(), Vec::new())
         }
@@ -127,7 +125,7 @@ pub(crate) fn eval_with(
     let config = match &options.config {
         EvalConfig::None => stream_config.map_or(ConfigSource::None, ConfigSource::Map),
         EvalConfig::Arguments(entries) => ConfigSource::Map(config_map(entries)),
-        EvalConfig::File { path, bytes } => ConfigSource::Map(config_file(path, bytes, &options.parse)?),
+        EvalConfig::File { path, bytes } => ConfigSource::Map(config_file(path, bytes, &options.call.limits.yaml)?),
     };
     let function = PlannedFunction {
         name: String::new(),
@@ -157,7 +155,17 @@ pub(crate) fn eval_with(
     };
     let inputs: HashSet<u32> = items.iter().filter_map(|item| Some(item.source?.file)).collect();
     let kpt_style = options.style == WriteStyle::Kpt;
-    let mut run = Run { runner, observer, steps: Vec::new(), reached: HashSet::new(), kpt_style, announce: false };
+    let (limits, resources) = (&options.call.limits, items.len() as u64);
+    let mut run = Run {
+        runner,
+        observer,
+        steps: Vec::new(),
+        reached: HashSet::new(),
+        kpt_style,
+        announce: false,
+        limits,
+        resources,
+    };
     let (items, outcome) = run.package(std::slice::from_ref(&package), 0, items);
     let mut result = Outcome { steps: std::mem::take(&mut run.steps), packages: 1, ..Outcome::default() };
     if let Err(stop) = outcome {
@@ -172,7 +180,7 @@ pub(crate) fn eval_with(
     let placed = place(items, &root, false);
     let finished = placed.and_then(|items| match input {
         EvalInput::Package(files) if !options.out_of_place => {
-            let write = WriteBack { files, paths: &paths, style: options.style, limits: &options.parse };
+            let write = WriteBack { files, paths: &paths, style: options.style, limits: &options.call.limits.yaml };
             let written = write.changes(items, Some(&inputs), None)?;
             for warning in &written.warnings {
                 observer.event(&Event::Warning(warning));
@@ -212,23 +220,25 @@ fn config_file(path: &str, bytes: &[u8], limits: &ParseLimits) -> Result<Resourc
 }
 
 /// The resources of a stream: a `ResourceList`, a `List` or bare documents. An empty stream holds none.
-fn read_stream(bytes: &[u8], limits: &ParseLimits) -> Result<ResourceList, RenderError> {
+fn read_stream(bytes: &[u8], limits: &Limits) -> Result<ResourceList, RenderError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(ResourceList::default());
     }
-    ResourceList::parse_output(bytes, limits)
-        .map_err(|error| RenderError::Input(format!("the input is no ResourceList: {}", with_causes(&error))))
+    let list = ResourceList::parse_output(bytes, &limits.yaml)
+        .map_err(|error| RenderError::Input(format!("the input is no ResourceList: {}", with_causes(&error))))?;
+    check_resources("-", limits, list.items.len() as u64).map_err(|error| RenderError::Input(error.to_string()))?;
+    Ok(list)
 }
 
 /// All resources in kpt's walking order: packages before what lies in them, paths from the root.
-fn own_and_below(files: &PackageFiles, limits: &ParseLimits) -> Result<(Vec<Item>, Vec<String>), RenderError> {
+fn own_and_below(files: &PackageFiles, limits: &Limits) -> Result<(Vec<Item>, Vec<String>), RenderError> {
     let mut paths: Vec<String> =
         files.packages.iter().flat_map(|package: &PackageNode| package.files.clone()).collect();
     paths.sort_by(|a, b| a.split('/').cmp(b.split('/')));
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     for (number, path) in paths.iter().enumerate() {
         let Some(file) = files.files.get(path) else { continue };
-        let parsed = match SourceFile::parse(&file.bytes, limits) {
+        let parsed = match SourceFile::parse(&file.bytes, &limits.yaml) {
             Ok(parsed) => parsed,
             Err(errors) => {
                 problems
@@ -236,6 +246,8 @@ fn own_and_below(files: &PackageFiles, limits: &ParseLimits) -> Result<(Vec<Item
                 continue;
             }
         };
+        let found = items.len() as u64 + parsed.documents().len() as u64;
+        check_resources(path, limits, found).map_err(|error| RenderError::Input(error.to_string()))?;
         for (index, document) in parsed.into_documents().into_iter().enumerate() {
             let mut resource = Resource { tree: as_mapping(document.tree) };
             resource.tree.reserve(ANNOTATIONS.0, ANNOTATIONS.1);
@@ -250,13 +262,13 @@ fn own_and_below(files: &PackageFiles, limits: &ParseLimits) -> Result<(Vec<Item
 }
 
 /// The resources of a directory, as `source` gives them.
-pub fn source(files: &PackageFiles, limits: &ParseLimits) -> Result<Vec<Resource>, RenderError> {
+pub fn source(files: &PackageFiles, limits: &Limits) -> Result<Vec<Resource>, RenderError> {
     let (items, _) = own_and_below(files, limits)?;
     Ok(items.into_iter().map(|item| item.resource).collect())
 }
 
 /// The resources of a stream, as `sink` reads them.
-pub fn read_resources(bytes: &[u8], limits: &ParseLimits) -> Result<Vec<Resource>, RenderError> {
+pub fn read_resources(bytes: &[u8], limits: &Limits) -> Result<Vec<Resource>, RenderError> {
     Ok(read_stream(bytes, limits)?.items)
 }
 

@@ -37,12 +37,15 @@ pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};
 pub use error::{Deadline, ModuleError, RunError, RunFailure, TrapKind};
 pub use eval::{EvalConfig, EvalInput, EvalOptions, read_resources, source, to_documents, to_files, to_resource_list};
 pub use function::{FunctionDir, FunctionError, FunctionFiles, FunctionSource, Sources};
-pub use limits::Limits;
+pub use limits::{
+    DecidedLimit, DecidedLimits, FunctionPattern, LimitLayers, LimitName, LimitProfile, LimitSetting, LimitSettings,
+    LimitSource, LimitUnit, LimitValue, Limits, StepLimits, StepProfile,
+};
 pub use module::{Digest, FunctionModule, Module, ModuleCode, precompile};
 pub use native::PrecompiledCode;
 pub use outcome::{Failure, FailureKind, Outcome, RenderError};
 pub use portico_krm::kptfile::StatusMode;
 pub use renderer::{CallOptions, RenderOptions, Renderer};
-pub use report::{Event, Exceeded, Observer, StepKind, StepReport, StepState};
+pub use report::{Cause, Event, Observer, StepKind, StepReport, StepState};
 pub use sandbox::{Invocation, RunOutput, Sandbox};
 pub use write_back::WriteStyle;

@@ -11,8 +11,9 @@ use portico_krm::paths::clean;
 use portico_krm::yaml::{NodeId, ParseError, ParseLimits, SourceFile, Style, Tree};
 use portico_krm::{Kptfile, Resource};
 
+use crate::limits::Limits;
 use crate::outcome::{Failure, FailureKind, RenderError};
-use crate::package::{KptfileEntry, OtherPath, PackageFiles, PackageNode};
+use crate::package::{KptfileEntry, LimitExceeded, OtherPath, PackageFiles, PackageNode};
 use crate::pipeline::{ConfigSource, Item, Package, PlannedFunction, Source};
 
 /// Under this key a document that is a sequence travels as a mapping, as in kpt.
@@ -42,15 +43,10 @@ struct Problem {
 }
 
 /// Reads the package tree.
-pub(crate) fn load(
-    files: &PackageFiles,
-    limits: &ParseLimits,
-    experiments: Experiments,
-) -> Result<Loaded, RenderError> {
+pub(crate) fn load(files: &PackageFiles, limits: &Limits, experiments: Experiments) -> Result<Loaded, RenderError> {
     let root_kptfile = root_kptfile(files, experiments)?;
-    let functions = plan(files, files.root_package(), &root_kptfile).map_err(|error| RenderError::Kptfile {
-        message: error.located("Kptfile"),
-        kpt: error.to_string().trim_end().to_owned(),
+    let functions = plan(files, files.root_package(), &root_kptfile, &limits.yaml).map_err(|error| {
+        RenderError::Kptfile { message: error.located("Kptfile"), kpt: error.to_string().trim_end().to_owned() }
     })?;
     let mut problems = Vec::new();
     let mut packages: Vec<Package> = Vec::with_capacity(files.packages.len());
@@ -64,7 +60,7 @@ pub(crate) fn load(
                 format!("{}/{last}", packages.get(parent).map_or("", |p| &p.name))
             }
         };
-        let read = root.take().or_else(|| subpackage(files, node, at, experiments, &mut problems));
+        let read = root.take().or_else(|| subpackage(files, node, at, experiments, &limits.yaml, &mut problems));
         let (functions, kptfile) =
             read.map_or_else(Default::default, |(functions, kptfile)| (functions, Some(kptfile)));
         kptfiles.push(kptfile);
@@ -80,7 +76,8 @@ pub(crate) fn load(
         });
     }
     let mut paths = Vec::new();
-    for (at, node) in files.packages.iter().enumerate() {
+    let mut resources = 0;
+    'packages: for (at, node) in files.packages.iter().enumerate() {
         let mut own_paths = HashSet::new();
         for path in &node.files {
             let Some(file) = files.files.get(path) else { continue };
@@ -89,13 +86,18 @@ pub(crate) fn load(
             }
             let number = paths.len() as u32;
             paths.push(path.clone());
-            match SourceFile::parse(&file.bytes, limits) {
+            match SourceFile::parse(&file.bytes, &limits.yaml) {
                 Ok(parsed) => {
                     let complex: Vec<ParseError> =
                         parsed.documents().iter().filter_map(|d| complex_key(&d.tree)).collect();
                     if !complex.is_empty() {
                         malformed(files, node, at, path, &file.bytes, &complex, &mut problems);
                         continue;
+                    }
+                    resources += parsed.documents().len() as u64;
+                    if let Err(error) = check_resources(path, limits, resources) {
+                        problems.push(too_many(files, node, at, &error));
+                        break 'packages;
                     }
                     if add_resources(&mut packages[at], node, path, number, parsed) {
                         own_paths.insert(node.relative(path).unwrap_or(path).to_owned());
@@ -144,6 +146,7 @@ fn subpackage(
     node: &PackageNode,
     at: usize,
     experiments: Experiments,
+    limits: &ParseLimits,
     problems: &mut Vec<Problem>,
 ) -> Option<(Functions, Kptfile)> {
     let shown = dot(&node.path);
@@ -172,7 +175,7 @@ fn subpackage(
             return None;
         }
     };
-    match plan(files, node, &kptfile) {
+    match plan(files, node, &kptfile, limits) {
         Ok(functions) => Some((functions, kptfile)),
         Err(error) => {
             problems.push(Problem {
@@ -192,9 +195,14 @@ pub(crate) fn dot(path: &str) -> String {
 }
 
 /// Validates a pipeline and reads the functionConfigs.
-fn plan(files: &PackageFiles, node: &PackageNode, kptfile: &Kptfile) -> Result<Functions, ValidateError> {
+fn plan(
+    files: &PackageFiles,
+    node: &PackageNode,
+    kptfile: &Kptfile,
+    limits: &ParseLimits,
+) -> Result<Functions, ValidateError> {
     kptfile.validate(|path| config_file(files, node, path))?;
-    let functions = |list: &[Function]| list.iter().map(|function| planned(files, node, function)).collect();
+    let functions = |list: &[Function]| list.iter().map(|function| planned(files, node, function, limits)).collect();
     Ok((functions(&kptfile.pipeline.mutators), functions(&kptfile.pipeline.validators)))
 }
 
@@ -219,7 +227,7 @@ fn absolute(files: &PackageFiles, path: &str) -> String {
     format!("{}/{path}", files.root.trim_end_matches('/'))
 }
 
-fn planned(files: &PackageFiles, node: &PackageNode, function: &Function) -> PlannedFunction {
+fn planned(files: &PackageFiles, node: &PackageNode, function: &Function, limits: &ParseLimits) -> PlannedFunction {
     let config = if !function.config_map.is_empty() {
         ConfigSource::Map(config_map(&function.config_map))
     } else if function.config_path.is_empty() {
@@ -227,7 +235,7 @@ fn planned(files: &PackageFiles, node: &PackageNode, function: &Function) -> Pla
     } else {
         let path = clean(&function.config_path);
         let file = files.files.get(&node.path_of(&path));
-        let parsed = file.and_then(|file| SourceFile::parse(&file.bytes, &ParseLimits::default()).ok());
+        let parsed = file.and_then(|file| SourceFile::parse(&file.bytes, limits).ok());
         let document = parsed.and_then(|parsed| parsed.into_documents().into_iter().next());
         match document.and_then(|document| Resource::new(document.tree).ok()) {
             Some(on_disk) => ConfigSource::Path { path, on_disk },
@@ -298,6 +306,17 @@ fn add_resources(package: &mut Package, node: &PackageNode, path: &str, number: 
         package.own.push(Item { resource, source: Some(source) });
     }
     package.own.len() > before
+}
+
+/// Fails when there are more resources than a render may hold; `path` is where the one too many stands.
+pub(crate) fn check_resources(path: &str, limits: &Limits, found: u64) -> Result<(), LimitExceeded> {
+    LimitExceeded::check(path, "resources", "resources at least", limits.resources, found)
+}
+
+fn too_many(files: &PackageFiles, node: &PackageNode, at: usize, error: &LimitExceeded) -> Problem {
+    let kpt = error.to_string();
+    let kpt_condition = format!("pkg.render: pkg {}: {kpt}", dot(&node.path));
+    Problem { package: at, message: kpt, kpt_condition, kpt_error: format!("Error: {}: {error}", files.root) }
 }
 
 /// A mapping key that is itself a mapping or a sequence: YAML allows it, no resource has one, kpt refuses it.

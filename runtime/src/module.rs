@@ -88,6 +88,13 @@ impl Engine {
     /// Embedded code is only copied. A wasm module is hashed, and then taken from memory, mapped from
     /// the compile cache, or checked, compiled and put there.
     pub fn load(&self, function: &FunctionModule) -> Result<Module, ModuleError> {
+        self.load_within(function, self.inner.module_bytes)
+    }
+
+    /// As [`load`](Self::load), for a render that accepts wasm modules of so many bytes at most, and none that is
+    /// larger than the engine accepts.
+    pub fn load_within(&self, function: &FunctionModule, module_bytes: u64) -> Result<Module, ModuleError> {
+        let limit = module_bytes.min(self.inner.module_bytes);
         let modules = &self.inner.modules;
         match &function.code {
             ModuleCode::Precompiled(code) => {
@@ -99,40 +106,16 @@ impl Engine {
                 })
             }
             ModuleCode::Wasm(bytes) => {
-                self.check_size(bytes.len() as u64)?;
+                check_size(bytes.len() as u64, limit)?;
                 let digest = modules.digest_of(bytes);
                 modules.get_or_load(Key::Wasm(digest), || self.build(bytes, digest))
             }
             ModuleCode::File(path) => {
-                let bytes = self.read(path)?;
+                let bytes = read(path, limit)?;
                 let digest = Digest::of(&bytes);
                 modules.get_or_load(Key::Wasm(digest), || self.build(&bytes, digest))
             }
         }
-    }
-
-    fn check_size(&self, size: u64) -> Result<(), ModuleError> {
-        let limit = self.inner.module_bytes;
-        if size > limit { Err(ModuleError::TooLarge { limit }) } else { Ok(()) }
-    }
-
-    fn read(&self, path: &Path) -> Result<Vec<u8>, ModuleError> {
-        let read = || -> std::io::Result<Option<Vec<u8>>> {
-            // Looked at before it is opened: opening a pipe or a device could block or do something.
-            if !std::fs::metadata(path)?.is_file() {
-                return Ok(None);
-            }
-            let file = std::fs::File::open(path)?;
-            let size = file.metadata()?.len().min(self.inner.module_bytes);
-            let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-            file.take(self.inner.module_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
-            Ok(Some(bytes))
-        };
-        let bytes = read()
-            .map_err(|source| ModuleError::Read { path: path.into(), source: Arc::new(source) })?
-            .ok_or_else(|| ModuleError::NotAFile { path: path.into() })?;
-        self.check_size(bytes.len() as u64)?;
-        Ok(bytes)
     }
 
     /// From wasm to a linked module, through the compile cache.
@@ -172,6 +155,29 @@ impl Engine {
         let memory = module.get_export_index("memory");
         Ok(Module { inner: Arc::new(ModuleInner { pre, start, memory }) })
     }
+}
+
+fn check_size(size: u64, limit: u64) -> Result<(), ModuleError> {
+    if size > limit { Err(ModuleError::TooLarge { limit }) } else { Ok(()) }
+}
+
+fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModuleError> {
+    let read = || -> std::io::Result<Option<Vec<u8>>> {
+        // Looked at before it is opened: opening a pipe or a device could block or do something.
+        if !std::fs::metadata(path)?.is_file() {
+            return Ok(None);
+        }
+        let file = std::fs::File::open(path)?;
+        let size = file.metadata()?.len().min(limit);
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    };
+    let bytes = read()
+        .map_err(|source| ModuleError::Read { path: path.into(), source: Arc::new(source) })?
+        .ok_or_else(|| ModuleError::NotAFile { path: path.into() })?;
+    check_size(bytes.len() as u64, limit)?;
+    Ok(bytes)
 }
 
 /// Compiles a module for the oldest processor that the architecture's programs support, to be embedded

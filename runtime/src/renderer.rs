@@ -5,14 +5,13 @@ use std::collections::HashSet;
 use portico_krm::annotations::{BFS_RENDERING, PACKAGE_PATH, SAVE_ON_RENDER_FAILURE};
 use portico_krm::kptfile::{Condition, Experiments, RenderStatus, RenderStep, StatusMode, StatusUpdate};
 use portico_krm::results::{ResultDocument, StepResult};
-use portico_krm::yaml::ParseLimits;
 
 use crate::call::Caller;
 use crate::cancel::CancelToken;
 use crate::engine::Engine;
 use crate::function::Sources;
 use crate::image::ImagePrefix;
-use crate::limits::Limits;
+use crate::limits::{Limits, StepProfile};
 use crate::load::{Loaded, dot, load};
 use crate::outcome::{Failure, FailureKind, Outcome, RenderError};
 use crate::package::PackageFiles;
@@ -25,6 +24,8 @@ use crate::write_back::{WriteBack, WriteStyle};
 pub struct CallOptions {
     /// What they may use.
     pub limits: Limits,
+    /// What some of them may use instead; where several match, a later one goes before an earlier one.
+    pub profiles: Vec<StepProfile>,
     /// Where short image names live.
     pub image_prefix: ImagePrefix,
     /// True when `exec:` functions may run: with all rights of this process.
@@ -46,8 +47,6 @@ pub struct RenderOptions {
     pub out_of_place: bool,
     /// True when Config Connector resources are to name functions as their makers (`KRM_DISABLE_ATTRIBUTION` unset).
     pub attribution: bool,
-    /// Bounds on YAML.
-    pub parse: ParseLimits,
     /// Fields of Kptfiles that kpt does not know and that are to have an effect.
     pub experiments: Experiments,
 }
@@ -60,7 +59,6 @@ impl Default for RenderOptions {
             status: StatusMode::default(),
             out_of_place: false,
             attribution: true,
-            parse: ParseLimits::default(),
             experiments: Experiments::default(),
         }
     }
@@ -108,9 +106,9 @@ pub(crate) fn render_with(
         return Err(RenderError::Cancelled);
     }
     let Loaded { mut packages, root_kptfile, files: paths, failure } =
-        load(files, &options.parse, options.experiments)?;
+        load(files, &options.call.limits, options.experiments)?;
     let mut outcome = Outcome { packages: packages.len(), failure, ..Outcome::default() };
-    let write = WriteBack { files, paths: &paths, style: options.style, limits: &options.parse };
+    let write = WriteBack { files, paths: &paths, style: options.style, limits: &options.call.limits.yaml };
     if outcome.failure.is_some() {
         outcome.steps = packages.iter().flat_map(Package::reports).collect();
         finish_failed(&mut outcome, None, options, &write);
@@ -125,6 +123,8 @@ pub(crate) fn render_with(
         reached: HashSet::new(),
         kpt_style: options.style == WriteStyle::Kpt,
         announce: true,
+        limits: &options.call.limits,
+        resources: packages.iter().map(|package| package.own.len() as u64).sum(),
     };
     let breadth_first = root_kptfile.flag(BFS_RENDERING);
     let Hydrated { items, stop } = hydrate(&mut run, &mut packages, breadth_first);

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use portico_krm::FunctionResult;
 
+use crate::error::TrapKind;
+use crate::limits::LimitName;
+
 /// Which list of the pipeline a function stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepKind {
@@ -13,18 +16,62 @@ pub enum StepKind {
     Validator,
 }
 
-/// The limit that ended a step; whoever offers a way to change it can say which.
+/// Why a step did not pass, for programs that decide by it; people read [`StepReport::execution_error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Exceeded {
-    /// [`Limits::step_time`](crate::Limits::step_time).
-    StepTime,
-    /// [`Limits::render_time`](crate::Limits::render_time).
-    RenderTime,
-    /// [`Limits::fuel`](crate::Limits::fuel) with what the input's bytes add.
-    Fuel,
-    /// [`Limits::memory`](crate::Limits::memory).
-    Memory,
+pub enum Cause {
+    /// It ended by itself with another exit code than 0.
+    Exit,
+    /// It crashed.
+    Trap(TrapKind),
+    /// It met a limit: of what it may use, of what its module may be, or of what its answer may hold.
+    Limit(LimitName),
+    /// What it wrote is not what an answer has to be.
+    BadOutput,
+    /// What it was to get cannot be sent to it.
+    BadInput,
+    /// Its `condition` cannot be evaluated.
+    BadCondition,
+    /// Its image name or command is none, or no source knows it.
+    NotFound,
+    /// It is a program, and programs may not run here.
+    NotAllowed,
+    /// Its file is no WebAssembly module, or a damaged one.
+    NotAModule,
+    /// Its module is none that can run here: another kind, a feature that is off, no `_start`.
+    NotRunnable,
+    /// Its module needs what functions do not get.
+    MissingImport,
+    /// Its module was not compiled: it asks for more than any reasonable function, or compiling failed or is not allowed.
+    NotCompiled,
+    /// The system could not start it.
+    NotStarted,
+}
+
+impl Cause {
+    /// A word for machines, in `camelCase`; it stays the same in later versions.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Cause::Exit => "exit",
+            Cause::Trap(_) => "trap",
+            Cause::Limit(LimitName::Fuel | LimitName::StepFuel) => "outOfFuel",
+            Cause::Limit(LimitName::StepTime | LimitName::RenderTime) => "deadline",
+            Cause::Limit(LimitName::Memory) => "memory",
+            Cause::Limit(LimitName::TableElements) => "table",
+            Cause::Limit(LimitName::Stdout) => "outputTooLarge",
+            Cause::Limit(_) => "limit",
+            Cause::BadOutput => "badOutput",
+            Cause::BadInput => "badInput",
+            Cause::BadCondition => "badCondition",
+            Cause::NotFound => "notFound",
+            Cause::NotAllowed => "notAllowed",
+            Cause::NotAModule => "notAModule",
+            Cause::NotRunnable => "notRunnable",
+            Cause::MissingImport => "missingImport",
+            Cause::NotCompiled => "notCompiled",
+            Cause::NotStarted => "notStarted",
+        }
+    }
 }
 
 /// How a step ended.
@@ -67,8 +114,8 @@ pub struct StepReport {
     pub execution_error: Option<String>,
     /// What kpt would say in the place of [`StepReport::execution_error`], where it has other words.
     pub kpt_error: Option<String>,
-    /// The limit that ended it, if one did.
-    pub exceeded: Option<Exceeded>,
+    /// Why it did not pass; `None` when it passed or did not run.
+    pub cause: Option<Cause>,
     /// Standard error, as text.
     pub stderr: String,
     /// Bytes of standard error that were dropped beyond the bound.
@@ -94,6 +141,14 @@ impl StepReport {
     /// How progress names the function: the full image or the command.
     pub fn function(&self) -> &str {
         if self.image.is_empty() { &self.exec } else { &self.image }
+    }
+
+    /// The limit that it met, if it met one.
+    pub fn exceeded(&self) -> Option<LimitName> {
+        match self.cause {
+            Some(Cause::Limit(name)) => Some(name),
+            _ => None,
+        }
     }
 
     /// How summaries name the function: its `name`, else the image, else the command.

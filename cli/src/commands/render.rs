@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use portico_krm::kptfile::Experiments;
 use portico_runtime::package::{PackageDir, PackageLimits, check_new_directory};
 use portico_runtime::{
-    Exceeded, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list,
+    LimitName, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list,
 };
 
 use crate::args::{RenderArgs, StatusArg, YamlStyle};
@@ -135,7 +135,7 @@ pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, resul
         } else {
             printer.error(&format!("error: {}", failure.message));
         }
-        if let Some(advice) = failure.step.and_then(|step| outcome.steps.get(step)?.exceeded).and_then(advice) {
+        if let Some(advice) = failure.step.and_then(|step| outcome.steps.get(step)?.exceeded()).and_then(advice) {
             printer.error(advice);
         }
     }
@@ -145,12 +145,12 @@ pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, resul
 }
 
 /// What to do about a limit.
-fn advice(exceeded: Exceeded) -> Option<&'static str> {
+fn advice(exceeded: LimitName) -> Option<&'static str> {
     Some(match exceeded {
-        Exceeded::StepTime => "a function that needs longer gets more with `--fn-timeout`",
-        Exceeded::RenderTime => "a render that needs longer gets more with `--timeout`",
-        Exceeded::Fuel => "a function that needs more gets it with `--fuel`",
-        Exceeded::Memory => "a function that needs more gets it with `--max-memory`",
+        LimitName::StepTime => "a function that needs longer gets more with `--fn-timeout`",
+        LimitName::RenderTime => "a render that needs longer gets more with `--timeout`",
+        LimitName::Fuel => "a function that needs more gets it with `--fuel`",
+        LimitName::Memory => "a function that needs more gets it with `--max-memory`",
         _ => return None,
     })
 }

@@ -3,9 +3,8 @@
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use portico_krm::yaml::ParseLimits;
 use portico_runtime::package::check_new_directory;
-use portico_runtime::read_resources;
+use portico_runtime::{Limits, read_resources};
 
 use crate::Exit;
 use crate::args::SinkArgs;
@@ -18,7 +17,7 @@ pub(crate) fn run(arguments: &SinkArgs) -> Result<Exit> {
     check_new_directory(&arguments.directory)?;
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
-    match read_resources(&bytes, &ParseLimits::default()) {
+    match read_resources(&bytes, &Limits::default()) {
         Ok(resources) => {
             emit(&Target::Directory(arguments.directory.clone()), resources)?;
             Ok(Exit::Passed)

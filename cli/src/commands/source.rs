@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use portico_krm::Resource;
 use portico_krm::yaml::{ParseLimits, SourceFile};
 use portico_runtime::package::{PackageDir, PackageLimits};
-use portico_runtime::{source, to_documents, to_resource_list};
+use portico_runtime::{Limits, source, to_documents, to_resource_list};
 
 use crate::Exit;
 use crate::args::SourceArgs;
@@ -18,8 +18,7 @@ pub(crate) fn run(arguments: &SourceArgs) -> Result<Exit> {
     for warning in &files.warnings {
         printer.warning(&warning.to_string());
     }
-    let limits = ParseLimits::default();
-    let resources = match source(&files, &limits) {
+    let resources = match source(&files, &Limits::default()) {
         Ok(resources) => resources,
         Err(error) => {
             report(&printer, &error);

@@ -101,7 +101,7 @@ pub fn run_silently(function: &impl Processor, input: impl AsRef<[u8]>) -> Outpu
 }
 
 fn parse(input: impl AsRef<[u8]>) -> Result<ResourceList, Output> {
-    ResourceList::parse(input, &ParseLimits::default()).map_err(|error| Output {
+    ResourceList::parse(input, &ParseLimits::UNBOUNDED).map_err(|error| Output {
         stdout: Vec::new(),
         stderr: failure(&refusal(&error)),
         exit_code: 1,

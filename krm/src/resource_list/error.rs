@@ -48,6 +48,14 @@ pub enum ResourceListFault {
     /// Neither items nor a functionConfig.
     #[error("the ResourceList has no `items`")]
     NoItems,
+    /// More items than [`ParseLimits::documents`](crate::yaml::ParseLimits::documents).
+    #[error("it holds {found} items, more than the limit `yaml.documents` of {limit}")]
+    TooManyItems {
+        /// How many there are.
+        found: usize,
+        /// The bound.
+        limit: usize,
+    },
     /// `items` holds something else than a list.
     #[error("`items` must be a list")]
     ItemsNotAList,

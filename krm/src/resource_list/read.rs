@@ -22,7 +22,7 @@ impl ResourceList {
         if kind != "ResourceList" {
             return Err(ResourceListError::at(Fault::UnexpectedKind(kind), &tree, tree.root()));
         }
-        unwrap(tree)
+        unwrap(tree, limits)
     }
 
     /// Reads the output of a function: one `ResourceList`, one `List`, or bare documents, each of which is an item and
@@ -43,7 +43,7 @@ impl ResourceList {
             let kind = root_kind(tree)?;
             let wraps = tree.get(root, "items").is_some() || tree.get(root, "functionConfig").is_some();
             match kind {
-                "ResourceList" | "List" if wraps => return unwrap(trees.remove(0)),
+                "ResourceList" | "List" if wraps => return unwrap(trees.remove(0), limits),
                 "ResourceList" => return Err(ResourceListError::at(Fault::NoItems, tree, root)),
                 _ => {}
             }
@@ -90,7 +90,7 @@ fn root_kind(tree: &Tree) -> Result<&str, ResourceListError> {
     Ok(tree.get(root, "kind").map_or("", |id| string_value(tree, id)))
 }
 
-fn unwrap(tree: Tree) -> Result<ResourceList, ResourceListError> {
+fn unwrap(tree: Tree, limits: &ParseLimits) -> Result<ResourceList, ResourceListError> {
     let root = tree.root();
     let list = tree.text_at(root, &["kind"]) == Some("ResourceList");
     if let Some(id) = tree.get(root, "apiVersion") {
@@ -105,6 +105,10 @@ fn unwrap(tree: Tree) -> Result<ResourceList, ResourceListError> {
             return Err(ResourceListError::at(Fault::ItemsNotAList, &tree, items));
         }
         parts.extend(tree.elements(items));
+        if let Some(first_beyond) = parts.get(limits.documents) {
+            let fault = Fault::TooManyItems { found: parts.len(), limit: limits.documents };
+            return Err(ResourceListError::at(fault, &tree, *first_beyond));
+        }
         if let Some(index) = parts.iter().position(|item| !tree.is_mapping(*item)) {
             let fault = Fault::NotAMapping { index: Some(index), got: go_kind(&tree, parts[index]) };
             return Err(ResourceListError::at(fault, &tree, parts[index]));

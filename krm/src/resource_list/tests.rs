@@ -177,6 +177,17 @@ fn the_input_of_a_function_must_be_a_resource_list() {
     assert_eq!(two.fault, ResourceListFault::SecondDocument);
 }
 
+#[test]
+fn more_items_than_allowed_are_refused_before_each_becomes_a_tree() {
+    let limits = ParseLimits { documents: 2, ..ParseLimits::default() };
+    let read = |text: &str| ResourceList::parse_output(text, &limits);
+    assert_eq!(read("kind: ResourceList\nitems: [{a: 1}, {a: 2}]\n").expect("two").items.len(), 2);
+    let error = read("kind: ResourceList\nitems: [{a: 1}, {a: 2}, {a: 3}]\n").expect_err("three");
+    assert_eq!(error.fault, ResourceListFault::TooManyItems { found: 3, limit: 2 });
+    assert_eq!(error.position.map(|at| at.line), Some(2));
+    assert!(read("kind: A\n---\nkind: A\n---\nkind: A\n").is_err());
+}
+
 /// Any bytes give a list or an error, and what is written of a list is a list again.
 #[test]
 fn damaged_lists_never_panic() {

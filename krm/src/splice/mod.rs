@@ -125,7 +125,7 @@ fn changed_text(file: &SourceFile, at: usize, edited: &Tree) -> Option<String> {
     let spliced = planner.edits.apply(file.text(), document.span.clone());
     let holds = |text: &String| {
         // The old document was read within the limits; the new one may be larger by what a function added.
-        let limits = ParseLimits { depth: u32::MAX / 2, bytes: usize::MAX };
+        let limits = ParseLimits { depth: u32::MAX / 2, ..ParseLimits::UNBOUNDED };
         let parsed = Tree::parse(text.as_str(), &limits);
         matches!(parsed, Ok(Some(tree)) if value_eq(&tree, tree.root(), edited, edited.root())
             && comments_hold(old, edited, &tree))

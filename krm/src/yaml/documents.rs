@@ -74,7 +74,9 @@ impl SourceFile {
         let facts = survey(&text).map_err(|fault| vec![fault.into_error(&text, 0)])?;
         let mut file = SourceFile { encoding, pieces: Vec::new(), documents: Vec::new(), text };
         let mut errors = Vec::new();
-        for part in split(&file.text) {
+        let parts = split(&file.text, limits.documents).map_err(|error| vec![error])?;
+        let mut left = limits.nodes;
+        for part in parts {
             if errors.len() >= MAX_ERRORS {
                 break;
             }
@@ -84,8 +86,12 @@ impl SourceFile {
             if !part.readable {
                 continue;
             }
-            match parse_document(&file.text, part.span.start, part.span.end, facts, limits) {
-                Ok(tree) => file.add(part.span, tree),
+            let limits = ParseLimits { nodes: left, ..*limits };
+            match parse_document(&file.text, part.span.start, part.span.end, facts, &limits) {
+                Ok(tree) => {
+                    left = left.saturating_sub(tree.as_ref().map_or(0, Tree::weight));
+                    file.add(part.span, tree);
+                }
                 Err(fault) => errors.push(fault.into_error(&file.text, 0)),
             }
         }
@@ -134,8 +140,8 @@ struct Part {
     wrong_separator: Option<ParseError>,
 }
 
-/// Splits at `\n---.*\n`.
-fn split(text: &str) -> Vec<Part> {
+/// Splits at `\n---.*\n`, into so many parts at most.
+fn split(text: &str, limit: usize) -> Result<Vec<Part>, ParseError> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut readable = true;
@@ -144,6 +150,10 @@ fn split(text: &str) -> Vec<Part> {
         let at = start + found;
         let Some(line) = memchr::memchr(b'\n', &bytes[at + 4..]) else { break };
         let end = at + 4 + line;
+        if parts.len() + 1 >= limit {
+            let message = format!("more documents than the limit `yaml.documents` of {limit}");
+            return Err(ParseError::new(message, position_at(text, at + 1, 0)));
+        }
         let rest = text[at + 4..end].trim();
         let wrong = !rest.is_empty() && !rest.starts_with('#');
         let wrong_separator = wrong.then(|| {
@@ -157,5 +167,5 @@ fn split(text: &str) -> Vec<Part> {
         start = end + 1;
     }
     parts.push(Part { span: start..text.len(), readable, wrong_separator: None });
-    parts
+    Ok(parts)
 }

@@ -22,21 +22,31 @@ pub struct ParseLimits {
     pub depth: u32,
     /// Bytes of one source; never more than 2 GiB.
     pub bytes: usize,
+    /// Nodes of all documents of one source: scalars, collections, aliases. Each takes 24 bytes of memory, and as few as
+    /// two bytes of text; a comment, a tag or an anchor takes about as much as four more nodes and counts so.
+    pub nodes: usize,
+    /// Documents of one source, separators with nothing behind them included, or items of one `ResourceList`: each becomes
+    /// a tree of its own.
+    pub documents: usize,
 }
 
 impl Default for ParseLimits {
-    /// Depth 500, 256 MiB.
+    /// Depth 500, 256 MiB, 10 million nodes (those of 128 MiB of plain manifests), 200,000 documents.
     fn default() -> ParseLimits {
-        ParseLimits { depth: 500, bytes: 256 << 20 }
+        ParseLimits { depth: 500, bytes: 256 << 20, nodes: 10_000_000, documents: 200_000 }
     }
 }
 
 impl ParseLimits {
+    /// No bound but that of the depth, for text whose size something else bounds.
+    pub const UNBOUNDED: ParseLimits =
+        ParseLimits { depth: 500, bytes: usize::MAX, nodes: usize::MAX, documents: usize::MAX };
+
     /// Offsets are 32 bits wide, columns signed.
     pub(super) fn check_size(&self, len: usize) -> Result<(), ParseError> {
         let limit = self.bytes.min(i32::MAX as usize);
         if len > limit {
-            let message = format!("the text has {len} bytes, more than the limit of {limit}");
+            let message = format!("the text has {len} bytes, more than the limit `yaml.bytes` of {limit}");
             return Err(ParseError::new(message, super::encoding::TOP));
         }
         Ok(())
@@ -74,6 +84,7 @@ pub(super) fn parse_document(
         tree,
         stack: Vec::with_capacity(16),
         depth: limits.depth as usize,
+        nodes: limits.nodes,
         last_end: start as u32,
         pending: Pending::default(),
         pending_any: false,
@@ -163,6 +174,8 @@ struct Parser<'s> {
     tree: Tree,
     stack: Vec<Frame>,
     depth: usize,
+    /// What is left of [`ParseLimits::nodes`] for this document.
+    nodes: usize,
     /// End of the last token that is text.
     last_end: u32,
     /// Comments that wait for the next node which takes some.
@@ -284,7 +297,13 @@ impl Parser<'_> {
         }
         self.node(true, false)?;
         while let Some(frame) = self.stack.last() {
-            match frame.expect {
+            let expect = frame.expect;
+            if self.tree.weight() > self.nodes {
+                let token = self.peek()?;
+                let message = "the text has more nodes than the limit `yaml.nodes` allows";
+                return Err(Fault::grammar(None, token.mark(), message));
+            }
+            match expect {
                 Expect::Entry => self.entry()?,
                 Expect::IndentlessEntry => self.indentless_entry()?,
                 Expect::Key => self.key()?,
@@ -585,7 +604,7 @@ impl Parser<'_> {
         expect: Expect,
     ) -> Scan<NodeId> {
         if self.stack.len() >= self.depth {
-            let message = format!("exceeded max depth of {}", self.depth);
+            let message = format!("nested deeper than the limit `yaml.depth` of {}", self.depth);
             return Err(Fault::grammar(None, token.mark(), message));
         }
         let (end, a, b) = (token.end, NONE, NONE);

@@ -144,6 +144,11 @@ impl Tree {
         tree
     }
 
+    /// Its size, as [`ParseLimits::nodes`](super::ParseLimits::nodes) counts it.
+    pub(crate) fn weight(&self) -> usize {
+        self.nodes.len() + 4 * (self.comments.len() + self.props.len())
+    }
+
     /// A tree without any node; the builder sets the root.
     pub(crate) fn empty(src: Arc<str>) -> Tree {
         Tree {

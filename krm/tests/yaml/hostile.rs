@@ -25,23 +25,45 @@ fn accepted(text: &str) {
 #[test]
 fn nesting_ends_at_the_depth_limit() {
     for open in ["[", "{a: ", "- ", "? ", "[{a: "] {
-        refused(&open.repeat(100_000), "exceeded max depth of 500");
+        refused(&open.repeat(100_000), "nested deeper than the limit `yaml.depth` of 500");
     }
     let steps: String = (0..2000).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
-    refused(&steps, "exceeded max depth of 500");
+    refused(&steps, "nested deeper than the limit `yaml.depth` of 500");
     accepted(&format!("{}{}", "[".repeat(500), "]".repeat(500)));
-    refused(&format!("{}{}", "[".repeat(501), "]".repeat(501)), "exceeded max depth of 500");
+    refused(&format!("{}{}", "[".repeat(501), "]".repeat(501)), "nested deeper than the limit `yaml.depth` of 500");
 }
 
 #[test]
 fn the_limits_can_be_set() {
     let limits = ParseLimits { depth: 2, ..ParseLimits::default() };
     assert!(Tree::parse("[[1]]", &limits).is_ok());
-    assert_eq!(Tree::parse("[[[1]]]", &limits).unwrap_err().message, "exceeded max depth of 2");
+    assert_eq!(Tree::parse("[[[1]]]", &limits).unwrap_err().message, "nested deeper than the limit `yaml.depth` of 2");
     let limits = ParseLimits { bytes: 4, ..ParseLimits::default() };
     assert!(Tree::parse("a: 1", &limits).is_ok());
     let error = SourceFile::parse(b"a: 10", &limits).unwrap_err();
-    assert_eq!(error[0].message, "the text has 5 bytes, more than the limit of 4");
+    assert_eq!(error[0].message, "the text has 5 bytes, more than the limit `yaml.bytes` of 4");
+}
+
+#[test]
+fn many_small_nodes_are_refused_before_they_fill_the_memory() {
+    let refused =
+        |text: &str, limits: ParseLimits| SourceFile::parse(text.as_bytes(), &limits).unwrap_err()[0].to_string();
+    let nodes = ParseLimits { nodes: 1000, ..ParseLimits::default() };
+    for text in ["[".to_owned() + &"a,".repeat(1000) + "]", "- a\n".repeat(1000), "a: 1\n---\n".repeat(400)] {
+        let error = refused(&text, nodes);
+        assert!(error.contains("more nodes than the limit `yaml.nodes` allows"), "{error}");
+    }
+    // What lies in side tables counts as what it takes.
+    for text in ["- a #c\n".repeat(300), "- &a b\n".repeat(300), "- !t b\n".repeat(300)] {
+        refused(&text, nodes);
+        assert!(SourceFile::parse(text.as_bytes(), &ParseLimits { nodes: 2000, ..nodes }).is_ok());
+    }
+    let documents = ParseLimits { documents: 3, ..ParseLimits::default() };
+    assert_eq!(SourceFile::parse(b"a: 1\n---\na: 2\n---\na: 3\n", &documents).unwrap().documents().len(), 3);
+    let error = refused("a: 1\n---\na: 2\n---\na: 3\n---\na: 4\n", documents);
+    assert!(error.contains("more documents than the limit `yaml.documents` of 3"), "{error}");
+    // Separators alone cost memory too.
+    refused(&"---\n".repeat(10), documents);
 }
 
 #[test]

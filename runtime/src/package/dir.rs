@@ -131,7 +131,7 @@ impl Listing<'_> {
                 let depth = below.matches('/').count() as u64 + 1;
                 LimitExceeded::check(
                     &below,
-                    "depth",
+                    "package.depth",
                     "directories above its entries",
                     self.limits.depth.into(),
                     depth,
@@ -139,7 +139,13 @@ impl Listing<'_> {
                 pending.push(below.clone());
             }
             self.entries.insert(below, kind);
-            LimitExceeded::check(path, "entries", "entries at least", self.limits.entries, self.entries.len() as u64)?;
+            LimitExceeded::check(
+                path,
+                "package.entries",
+                "entries at least",
+                self.limits.entries,
+                self.entries.len() as u64,
+            )?;
         }
         Ok(())
     }

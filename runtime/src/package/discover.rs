@@ -62,7 +62,7 @@ pub(super) fn assemble(
     }
     let mut files = BTreeMap::new();
     let mut others = BTreeMap::new();
-    let wanted = Wanted { limit: limits.file_bytes, setting: "file_bytes", through_link: false };
+    let wanted = Wanted { limit: limits.file_bytes, setting: "package.fileBytes", through_link: false };
     let mut budget = Budget { files: 0, bytes: 0, limits };
     for (path, kind) in entries {
         let counts = matches_globs(split(path).1);
@@ -112,12 +112,12 @@ struct Budget<'a> {
 impl Budget<'_> {
     fn count_file(&mut self, path: &str) -> Result<(), LimitExceeded> {
         self.files += 1;
-        LimitExceeded::check(path, "files", "files", self.limits.files, self.files)
+        LimitExceeded::check(path, "package.files", "files", self.limits.files, self.files)
     }
 
     fn count_bytes(&mut self, path: &str, bytes: &Arc<[u8]>) -> Result<(), LimitExceeded> {
         self.bytes += bytes.len() as u64;
-        LimitExceeded::check(path, "package_bytes", "bytes in all", self.limits.package_bytes, self.bytes)
+        LimitExceeded::check(path, "package.bytes", "bytes in all", self.limits.package_bytes, self.bytes)
     }
 }
 
@@ -133,12 +133,12 @@ fn ignore_rules(
     if !matches!(entries.get(&path), Some(EntryKind::File | EntryKind::Link(LinkTarget::File))) {
         return Ok(IgnoreRules::default());
     }
-    let file =
-        content.read(&path, Wanted { limit: limits.ignore_bytes, setting: "ignore_bytes", through_link: true })?;
+    let file = content
+        .read(&path, Wanted { limit: limits.ignore_bytes, setting: "package.ignoreBytes", through_link: true })?;
     let rules = IgnoreRules::parse(&file.bytes);
     LimitExceeded::check(
         &path,
-        "ignore_patterns",
+        "package.ignorePatterns",
         "patterns with wildcards",
         limits.ignore_patterns,
         rules.wildcard_patterns() as u64,

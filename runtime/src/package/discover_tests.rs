@@ -121,11 +121,11 @@ fn each_limit_names_itself() {
     let cases: [(Tighten, &str); 7] = [
         (|limits| limits.entries = 2, "package.entries"),
         (|limits| limits.files = 1, "package.files"),
-        (|limits| limits.file_bytes = 3, "package.file_bytes"),
-        (|limits| limits.package_bytes = 7, "package.package_bytes"),
+        (|limits| limits.file_bytes = 3, "package.fileBytes"),
+        (|limits| limits.package_bytes = 7, "package.bytes"),
         (|limits| limits.depth = 1, "package.depth"),
-        (|limits| limits.ignore_bytes = 2, "package.ignore_bytes"),
-        (|limits| limits.ignore_patterns = 1, "package.ignore_patterns"),
+        (|limits| limits.ignore_bytes = 2, "package.ignoreBytes"),
+        (|limits| limits.ignore_patterns = 1, "package.ignorePatterns"),
     ];
     let files = ["Kptfile=1234", "a/b/c.yaml=5678", ".krmignore=*x\n*y"];
     assert!(package_with(&files, &PackageLimits::default()).is_ok());

@@ -39,12 +39,12 @@ impl Default for PackageLimits {
 /// A package exceeds one of the [`PackageLimits`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{path}`: {found} {unit}, the limit is {limit}; make the package smaller, name what functions do not need in `.krmignore`, or raise the limit `package.{setting}`"
+    "`{path}`: {found} {unit}, the limit is {limit}; make the package smaller, name what functions do not need in `.krmignore`, or raise the limit `{setting}`"
 )]
 pub struct LimitExceeded {
     /// The path at which the limit was met, relative to the package's root.
     pub path: String,
-    /// The field of [`PackageLimits`].
+    /// The name of the limit: `package.files` for [`PackageLimits::files`].
     pub setting: &'static str,
     /// What is counted.
     pub unit: &'static str,

@@ -37,7 +37,7 @@ fn list(contents: &BTreeMap<String, Arc<[u8]>>, limits: &PackageLimits) -> Resul
     for path in contents.keys() {
         check_form(path)?;
         let depth = path.matches('/').count() as u64;
-        LimitExceeded::check(path, "depth", "directories above it", limits.depth.into(), depth)?;
+        LimitExceeded::check(path, "package.depth", "directories above it", limits.depth.into(), depth)?;
         if let Some(git) = below_git(path) {
             entries.insert(git.to_owned(), EntryKind::Git);
             continue;
@@ -52,7 +52,7 @@ fn list(contents: &BTreeMap<String, Arc<[u8]>>, limits: &PackageLimits) -> Resul
             }
         }
         entries.insert(path.clone(), EntryKind::File);
-        LimitExceeded::check(path, "entries", "entries", limits.entries, entries.len() as u64)?;
+        LimitExceeded::check(path, "package.entries", "entries", limits.entries, entries.len() as u64)?;
     }
     Ok(entries)
 }

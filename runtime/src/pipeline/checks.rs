@@ -3,7 +3,7 @@
 use std::fmt;
 
 use portico_krm::Resource;
-use portico_krm::yaml::{ParseLimits, position_at};
+use portico_krm::yaml::position_at;
 
 use super::list::Item;
 use super::paths;
@@ -42,9 +42,4 @@ pub(crate) fn krm_problem(resource: &Resource) -> Option<Problem> {
     let path = resource.path().unwrap_or_default();
     let what = portico_krm::check::is_krm_tree(&resource.tree, path).err()?;
     Some(Problem { path: path.to_owned(), what: what.to_string() })
-}
-
-/// What an answer may look like; its size is bounded by the sandbox.
-pub(crate) fn parse_limits() -> ParseLimits {
-    ParseLimits::default()
 }

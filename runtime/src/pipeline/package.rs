@@ -13,8 +13,9 @@ use super::runner::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunF
 use super::select::{Rest, matches, select};
 use super::step::{Answer, Config, Refusal, Scope, clear_marks, read_output, write_input};
 use crate::condition;
+use crate::limits::Limits;
 use crate::outcome::FailureKind;
-use crate::report::{Event, Observer, StepKind, StepReport, StepState};
+use crate::report::{Cause, Event, Observer, StepKind, StepReport, StepState};
 
 /// A package as the pipeline sees it.
 #[derive(Debug)]
@@ -100,6 +101,9 @@ pub(crate) struct Run<'a> {
     pub(crate) kpt_style: bool,
     /// False where there is no package to speak of.
     pub(crate) announce: bool,
+    pub(crate) limits: &'a Limits,
+    /// How many resources there are, in all packages.
+    pub(crate) resources: u64,
 }
 
 /// The state of the list, and why it went no further.
@@ -126,7 +130,7 @@ impl Package {
             exit_code: 0,
             execution_error: None,
             kpt_error: None,
-            exceeded: None,
+            cause: None,
             stderr: String::new(),
             stderr_dropped: 0,
             results: Vec::new(),
@@ -216,7 +220,7 @@ impl Run<'_> {
         }
         let Some((place, unresolved)) = failed else { return Ok(all) };
         let step = self.steps.len() + place;
-        fail_without_running(&mut reports[place], &unresolved.message, unresolved.kpt.as_deref());
+        fail_without_running(&mut reports[place], &unresolved.message, unresolved.kpt.as_deref(), unresolved.cause);
         let kpt = unresolved.kpt.unwrap_or_else(|| unresolved.message.clone());
         let message = format!(
             "function \"{}\" ({}): {}",
@@ -263,7 +267,7 @@ impl Run<'_> {
         }
         // kpt checks the input of a function that it has announced.
         self.observer.event(&Event::StepStarted(report));
-        fail_without_running(report, &message, Some(&kpt));
+        fail_without_running(report, &message, Some(&kpt), Cause::BadInput);
         self.observer.event(&Event::StepFailed(report));
         self.steps.append(reports);
         Err(StopReason::Failed {
@@ -306,7 +310,8 @@ impl Run<'_> {
                 Err(error) => {
                     let (label, place) = (report.function(), place_of(&report));
                     let message = format!("function \"{label}\" ({place}): condition `{condition}`: {error}");
-                    let reason = self.fail(report, Refusal::Output { message, kpt: None, recorded: false });
+                    let cause = Cause::BadCondition;
+                    let reason = self.fail(report, Refusal::Output { message, kpt: None, recorded: false, cause });
                     let mut chosen = chosen;
                     clear_marks(&mut chosen);
                     return (rest.restore(chosen), Err(reason));
@@ -315,6 +320,7 @@ impl Run<'_> {
         }
         self.observer.event(&Event::StepStarted(&report));
 
+        let elsewhere = self.resources.saturating_sub(chosen.len() as u64);
         let (config, default_dir) = config_of(function, &chosen, &rest, &package.abs);
         let (label, place) = (report.function().to_owned(), place_of(&report));
         let scope = Scope {
@@ -324,6 +330,9 @@ impl Run<'_> {
             place: &place,
             mutator: report.kind == StepKind::Mutator,
             kpt_style: self.kpt_style,
+            yaml: &self.limits.yaml,
+            room: self.limits.resources.saturating_sub(elsewhere),
+            resources: self.limits.resources,
         };
         let (mut chosen, outcome) = self.call(resolved.handle, chosen, config, &scope, &mut report);
         match outcome {
@@ -333,7 +342,10 @@ impl Run<'_> {
                 self.observer.event(&Event::StepPassed(&report));
                 self.steps.push(report);
                 match answer {
-                    Answer::Items(items) if scope.mutator => (rest.merge(items), Ok(())),
+                    Answer::Items(items) if scope.mutator => {
+                        self.resources = elsewhere.saturating_add(items.len() as u64);
+                        (rest.merge(items), Ok(()))
+                    }
                     Answer::Same if scope.mutator => (rest.merge(chosen), Ok(())),
                     _ => {
                         clear_marks(&mut chosen);
@@ -368,7 +380,10 @@ impl Run<'_> {
             Err(error) => {
                 let kpt = error.to_string();
                 let message = format!("function \"{}\" ({}): {kpt}", scope.function, scope.place);
-                return (chosen, refused(Refusal::Output { message, kpt: Some(kpt), recorded: false }));
+                return (
+                    chosen,
+                    refused(Refusal::Output { message, kpt: Some(kpt), recorded: false, cause: Cause::BadInput }),
+                );
             }
         };
         match self.runner.run(handle, bytes) {
@@ -387,7 +402,13 @@ impl Run<'_> {
                     let (number, package) = (report.number, &report.package_name);
                     format!("{message} in step {number} ({}) of package \"{package}\"", scope.function)
                 };
-                (chosen, refused(Refusal::Output { message, kpt, recorded: true }))
+                // Whoever asks for the name of the limit finds it in every message that a limit is the cause of.
+                let message = match report.exceeded() {
+                    Some(name) => format!("{message} (limit `{name}`)"),
+                    None => message,
+                };
+                let cause = so_far.cause.unwrap_or(Cause::NotStarted);
+                (chosen, refused(Refusal::Output { message, kpt, recorded: true, cause }))
             }
         }
     }
@@ -398,10 +419,12 @@ impl Run<'_> {
         let (message, kpt) = match refusal {
             Refusal::Exit => {
                 report.recorded = true;
+                report.cause.get_or_insert(Cause::Exit);
                 (exit_message(&report), None)
             }
-            Refusal::Output { message, kpt, recorded } => {
+            Refusal::Output { message, kpt, recorded, cause } => {
                 report.recorded = recorded;
+                report.cause = Some(cause);
                 report.exit_code = 1;
                 report.execution_error = Some(message.clone());
                 report.kpt_error.clone_from(&kpt);
@@ -441,7 +464,7 @@ fn note(report: &mut StepReport, output: &FunctionOutput) {
     report.elapsed = output.elapsed;
     report.fuel = output.fuel;
     report.peak_memory = output.peak_memory;
-    report.exceeded = output.exceeded;
+    report.cause = output.cause;
 }
 
 /// What a failed function says for itself: its error results, else the first line of its stderr.
@@ -460,7 +483,8 @@ fn exit_message(report: &StepReport) -> String {
     }
 }
 
-fn fail_without_running(report: &mut StepReport, message: &str, kpt: Option<&str>) {
+fn fail_without_running(report: &mut StepReport, message: &str, kpt: Option<&str>, cause: Cause) {
+    report.cause = Some(cause);
     report.state = StepState::Failed;
     report.exit_code = 1;
     report.execution_error = Some(message.to_owned());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::report::Exceeded;
+use crate::report::Cause;
 
 /// A function that was found and may be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,7 @@ pub(crate) struct Unresolved {
     pub(crate) message: String,
     /// kpt's words, where they differ.
     pub(crate) kpt: Option<String>,
+    pub(crate) cause: Cause,
 }
 
 /// What a function did.
@@ -40,8 +41,8 @@ pub(crate) struct FunctionOutput {
     pub(crate) fuel: u64,
     pub(crate) peak_memory: u64,
     pub(crate) elapsed: Duration,
-    /// The limit that ended it.
-    pub(crate) exceeded: Option<Exceeded>,
+    /// Why it did not end by itself with exit code 0, where that is known already.
+    pub(crate) cause: Option<Cause>,
 }
 
 /// Why a function came to no end of its own.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use portico_krm::annotations::mirror;
 use portico_krm::paths::output_path;
+use portico_krm::yaml::ParseLimits;
 use portico_krm::{FunctionResult, Resource, ResourceList, reconcile};
 
 use super::checks::{self, Problem};
@@ -11,6 +12,8 @@ use super::list::{Item, Source, join, split};
 use super::paths;
 use super::runner::FunctionOutput;
 use super::select::place_of;
+use crate::limits::LimitName;
+use crate::report::Cause;
 
 /// What a step needs to know of its surroundings.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +30,12 @@ pub(crate) struct Scope<'a> {
     pub(crate) mutator: bool,
     /// Comments come back as kpt does it, or in the way that loses nothing.
     pub(crate) kpt_style: bool,
+    /// What an answer's text may hold.
+    pub(crate) yaml: &'a ParseLimits,
+    /// How many resources an answer may hold: what the render may, without those that the function did not get.
+    pub(crate) room: u64,
+    /// The limit that this comes from.
+    pub(crate) resources: u64,
 }
 
 /// Why an answer was not taken.
@@ -42,6 +51,8 @@ pub(crate) enum Refusal {
         kpt: Option<String>,
         /// There was no answer to check: the function has an item in `results.yaml`, as in kpt.
         recorded: bool,
+        /// Of which kind it is.
+        cause: Cause,
     },
 }
 
@@ -145,7 +156,7 @@ pub(crate) fn read_output(
     let stdout = std::mem::take(&mut output.stdout);
     if output.exit_code != 0 {
         // The exit code tells what happened; an answer that cannot be read adds nothing to it.
-        let results = ResourceList::parse_output(&stdout, &checks::parse_limits()).map(|list| list.results);
+        let results = ResourceList::parse_output(&stdout, scope.yaml).map(|list| list.results);
         return (results.unwrap_or_default(), Err(Refusal::Exit));
     }
     if stdout.iter().all(u8::is_ascii_whitespace) {
@@ -156,7 +167,7 @@ pub(crate) fn read_output(
             scope.place,
             stderr_of(output)
         );
-        return (Vec::new(), Err(Refusal::Output { message, kpt: None, recorded: true }));
+        return (Vec::new(), Err(Refusal::Output { message, kpt: None, recorded: true, cause: Cause::BadOutput }));
     }
     // kpt's style is what kpt's reader and writer leave of every resource, the unchanged ones included.
     if !scope.kpt_style && is_same(&stdout, chosen, &mut sent) {
@@ -168,7 +179,7 @@ pub(crate) fn read_output(
         return (Vec::new(), checked.map(|()| Answer::Same));
     }
     let start = stdout[..stdout.len().min(EXCERPT)].to_vec();
-    let list = match ResourceList::parse_output(stdout, &checks::parse_limits()) {
+    let list = match ResourceList::parse_output(stdout, scope.yaml) {
         Ok(list) => list,
         Err(error) => {
             let kpt = Some(error.kpt_text());
@@ -179,10 +190,24 @@ pub(crate) fn read_output(
                 if error.position.is_some_and(|at| at.line == 1) { String::new() } else { excerpt(&start) },
                 stderr_of(output)
             );
-            return (Vec::new(), Err(Refusal::Output { message, kpt, recorded: true }));
+            return (Vec::new(), Err(Refusal::Output { message, kpt, recorded: true, cause: Cause::BadOutput }));
         }
     };
     let results = list.results;
+    if list.items.len() as u64 > scope.room {
+        let message = format!(
+            "function \"{}\" ({}) wrote {} resources: with those that it did not get, the render would hold more than \
+             the limit `resources` of {}",
+            scope.function,
+            scope.place,
+            list.items.len(),
+            scope.resources
+        );
+        return (
+            results,
+            Err(Refusal::Output { message, kpt: None, recorded: false, cause: Cause::Limit(LimitName::Resources) }),
+        );
+    }
     let mut items = adopt(list.items, chosen, scope);
     match check(&mut items, Some(chosen), &sent.before, scope) {
         Ok(()) => (results, Ok(Answer::Items(items))),
@@ -220,7 +245,7 @@ struct Refused {
 impl Refused {
     fn told(self, scope: &Scope<'_>) -> Refusal {
         let message = format!("function \"{}\" ({}): {}", scope.function, scope.place, self.message);
-        Refusal::Output { message, kpt: Some(self.kpt), recorded: false }
+        Refusal::Output { message, kpt: Some(self.kpt), recorded: false, cause: Cause::BadOutput }
     }
 }
 

@@ -3,7 +3,6 @@ use crate::eval::{EvalConfig, EvalInput, EvalOptions, eval_with, source, to_docu
 use crate::outcome::{Outcome, RenderError};
 use crate::package::Change;
 use portico_krm::Selector;
-use portico_krm::yaml::ParseLimits;
 
 fn options(image: &str) -> EvalOptions {
     EvalOptions { image: image.to_owned(), ..EvalOptions::default() }
@@ -67,7 +66,7 @@ fn files_whose_resources_a_function_deleted_are_deleted() {
 #[test]
 fn a_stream_goes_in_and_comes_out_with_its_paths() {
     let files = package(&[("a.yaml", &config_map("a")), ("x/b.yaml", &config_map("b"))]);
-    let resources = source(&files, &ParseLimits::default()).unwrap_or_else(|error| panic!("{error}"));
+    let resources = source(&files, &crate::Limits::default()).unwrap_or_else(|error| panic!("{error}"));
     let stream = to_resource_list(resources, None);
     let (outcome, _, _) = eval(EvalInput::Stream(stream.as_bytes()), &options("identity"));
     assert_eq!(to_resource_list(outcome.resources, None), stream);
@@ -94,7 +93,7 @@ fn a_failed_function_changes_nothing() {
 #[test]
 fn files_that_would_lie_in_each_other_are_refused() {
     let stream = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: a\n---\napiVersion: v1\nkind: A\nmetadata:\n  name: b\n  annotations:\n    config.kubernetes.io/path: a/b.yaml\n";
-    let resources = crate::eval::read_resources(stream.as_bytes(), &ParseLimits::default());
+    let resources = crate::eval::read_resources(stream.as_bytes(), &crate::Limits::default());
     let error = to_files(resources.unwrap_or_else(|error| panic!("{error}"))).expect_err("`a` is both");
     assert_eq!(error.to_string(), "failed to save resources: path `a` is a file and a directory at once");
 }

@@ -86,7 +86,9 @@ impl Functions {
 impl FunctionRunner for Functions {
     fn resolve(&mut self, name: FunctionName<'_>) -> Result<Resolved, Unresolved> {
         let tags = |_: &str| ["v0.2.1", "v0.2.5", "v0.3.0"].map(str::to_owned).to_vec();
-        let unresolved = |image: String, message| Unresolved { image, exec: name.exec.to_owned(), message, kpt: None };
+        let cause = crate::report::Cause::NotFound;
+        let unresolved =
+            |image: String, message| Unresolved { image, exec: name.exec.to_owned(), message, kpt: None, cause };
         let image = full_image(name.image, name.tag, &ImagePrefix::default(), &tags)
             .map_err(|error| unresolved(name.image.to_owned(), error.to_string()))?
             .image;

@@ -1,5 +1,6 @@
 //! Whole renders with closures as functions: the rules of the pipeline, one test each.
 
+mod bounds;
 mod conditions;
 mod evaluating;
 mod failures;

@@ -14,7 +14,7 @@ pub(crate) use self::state::{State, Stop};
 use crate::cancel::CancelToken;
 use crate::engine::Engine;
 use crate::error::{Deadline, RunError, RunFailure, TrapKind};
-use crate::limits::Limits;
+use crate::limits::{Limits, StepLimits};
 use crate::module::Module;
 use crate::wasi::Context;
 
@@ -35,6 +35,8 @@ pub struct Invocation {
     pub env: Vec<(String, String)>,
     /// What the function reads from stdin.
     pub stdin: Vec<u8>,
+    /// Limits of this step, where they are others than the sandbox has for all.
+    pub limits: Option<StepLimits>,
 }
 
 /// What a function that ran to an exit of its own left behind.
@@ -129,31 +131,35 @@ impl Sandbox {
     /// Any exit code is an output; an error is an end that the function did not choose.
     pub fn run(&mut self, module: &Module, call: Invocation) -> Result<RunOutput, RunError> {
         let started = Instant::now();
-        let granted = self.limits.fuel_per_input_byte.saturating_mul(call.stdin.len() as u64);
+        let limits = call.limits.unwrap_or_else(|| self.limits.step());
+        let for_input = self.limits.fuel_per_input_byte.saturating_mul(call.stdin.len() as u64);
+        let granted = self.limits.fuel_per_step.saturating_add(for_input);
         self.fuel = self.fuel.saturating_add(granted);
         self.fuel_granted = self.fuel_granted.saturating_add(granted);
 
-        let mut live = match self.take_store() {
+        let mut live = match self.take_store(&limits) {
             Ok(live) => live,
             Err(failure) => return Err(not_started(failure, started)),
         };
+        // The budget that the step can run out of: its own, or what the render has left.
+        let own_budget = limits.fuel < self.fuel;
+        let fuel = self.fuel.min(limits.fuel);
         live.instances += 1;
         // Not before: waiting for a slot is not the function's doing.
-        self.clock.start_step(Instant::now(), &self.limits);
+        self.clock.start_step(Instant::now(), &limits);
         let store = &mut live.store;
         let state = store.data_mut();
-        state.wasi = Context::new(call, &self.limits, std::mem::take(&mut self.spare));
+        state.wasi = Context::new(call, &limits, std::mem::take(&mut self.spare));
         state.memory = None;
-        state.limiter.start_step();
+        state.limiter.start_step(&limits);
         state.clock = self.clock;
 
         // First the deadline, then the look at the flag: a cancel that comes between the two moves the
         // epoch past the deadline, one that came before is seen here. `execute` looks after arming.
-        let result = store.set_fuel(self.fuel).and_then(|()| execute(store, module));
+        let result = store.set_fuel(fuel).and_then(|()| execute(store, module));
 
-        let fuel_left = store.get_fuel().unwrap_or(0).min(self.fuel);
-        let fuel_used = self.fuel - fuel_left;
-        self.fuel = fuel_left;
+        let fuel_used = fuel - store.get_fuel().unwrap_or(0).min(fuel);
+        self.fuel -= fuel_used;
         let state = store.data_mut();
         self.clock = state.clock;
         let peak_memory = state.limiter.memory_of_step();
@@ -166,8 +172,14 @@ impl Sandbox {
             Ok(()) => Ok(0),
             Err(error) => match error.downcast_ref::<Stop>() {
                 Some(Stop::Exit(code)) => Ok(*code),
-                Some(stop) => Err(self.stopped(*stop)),
-                None => Err(self.failed(&error, memory_refused, table_refused)),
+                Some(stop) => Err(self.stopped(*stop, &limits, own_budget)),
+                None if error.downcast_ref::<Trap>() == Some(&Trap::OutOfFuel) => {
+                    Err(self.stopped(Stop::OutOfFuel, &limits, own_budget))
+                }
+                // A crash after a refusal is what that refusal led to.
+                None if memory_refused => Err(RunFailure::Memory { limit: limits.memory }),
+                None if table_refused => Err(RunFailure::Table { limit: limits.table_elements }),
+                None => Err(crashed(&error)),
             },
         };
         match failure {
@@ -198,7 +210,7 @@ impl Sandbox {
     }
 
     /// The Store for the next run, with room for one more instance.
-    fn take_store(&mut self) -> Result<LiveStore, RunFailure> {
+    fn take_store(&mut self, limits: &StepLimits) -> Result<LiveStore, RunFailure> {
         let slots = self.engine.inner.slots.as_ref();
         let wanted = slots.is_some_and(|slots| slots.wanted());
         let usable = self
@@ -217,7 +229,7 @@ impl Sandbox {
                 permits.take(&self.cancel, self.clock.render_left()).map(|()| permits)
             })
             .transpose()
-            .map_err(|stop| self.stopped(stop))?;
+            .map_err(|stop| self.stopped(stop, limits, false))?;
         let store = self.new_store().map_err(|error| RunFailure::Start(format!("{error:#}")))?;
         self.stores_created += 1;
         Ok(LiveStore { store, instances: 0, permits })
@@ -232,7 +244,7 @@ impl Sandbox {
         let state = State {
             wasi: Context::default(),
             memory: None,
-            limiter: Limiter::new(&self.limits),
+            limiter: Limiter::default(),
             clock: self.clock,
             cancel: self.cancel.clone(),
         };
@@ -245,38 +257,30 @@ impl Sandbox {
         Ok(store)
     }
 
-    fn stopped(&self, stop: Stop) -> RunFailure {
+    /// Why the host ended a step, in the words of the limits that held for it.
+    fn stopped(&self, stop: Stop, limits: &StepLimits, own_budget: bool) -> RunFailure {
         match stop {
             Stop::Exit(code) => RunFailure::Start(format!("exited with code {code}")),
             Stop::Cancelled => RunFailure::Cancelled,
             Stop::Deadline(which) => {
                 let limit = match which {
-                    Deadline::Step => self.limits.step_time,
+                    Deadline::Step => limits.time,
                     Deadline::Render => self.limits.render_time,
                 };
                 RunFailure::Deadline { which, limit }
             }
+            Stop::OutOfFuel if own_budget => RunFailure::OutOfStepFuel { limit: limits.fuel },
             Stop::OutOfFuel => RunFailure::OutOfFuel { budget: self.fuel_granted },
-            Stop::StdoutFull => RunFailure::StdoutTooLarge { limit: self.limits.stdout },
+            Stop::StdoutFull => RunFailure::StdoutTooLarge { limit: limits.stdout },
         }
     }
+}
 
-    /// What wasmtime reports. A crash after a refusal is what that refusal led to.
-    fn failed(&self, error: &wasmtime::Error, memory_refused: bool, table_refused: bool) -> RunFailure {
-        let trap = error.downcast_ref::<Trap>();
-        if trap == Some(&Trap::OutOfFuel) {
-            return self.stopped(Stop::OutOfFuel);
-        }
-        if memory_refused {
-            return RunFailure::Memory { limit: self.limits.memory };
-        }
-        if table_refused {
-            return RunFailure::Table { limit: self.limits.table_elements };
-        }
-        match trap {
-            Some(trap) => RunFailure::Trap { kind: kind(*trap), backtrace: backtrace(error) },
-            None => RunFailure::Start(format!("{error:#}")),
-        }
+/// What wasmtime reports of a function that ended without anyone's word.
+fn crashed(error: &wasmtime::Error) -> RunFailure {
+    match error.downcast_ref::<Trap>() {
+        Some(trap) => RunFailure::Trap { kind: kind(*trap), backtrace: backtrace(error) },
+        None => RunFailure::Start(format!("{error:#}")),
     }
 }
 

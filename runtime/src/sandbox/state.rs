@@ -6,7 +6,7 @@ use wasmtime::{Memory, ResourceLimiter};
 
 use crate::cancel::CancelToken;
 use crate::error::Deadline;
-use crate::limits::Limits;
+use crate::limits::{Limits, StepLimits};
 use crate::wasi::Context;
 
 /// The data of a Store.
@@ -66,8 +66,8 @@ impl Clock {
         }
     }
 
-    pub(crate) fn start_step(&mut self, now: Instant, limits: &Limits) {
-        self.step_end = now.checked_add(limits.step_time);
+    pub(crate) fn start_step(&mut self, now: Instant, limits: &StepLimits) {
+        self.step_end = now.checked_add(limits.time);
         self.slept_in_step = Duration::ZERO;
     }
 
@@ -113,13 +113,13 @@ impl Clock {
 ///
 /// The memory that a step may have is bounded by itself; what finished instances still hold comes on
 /// top, and the sandbox bounds that by opening a fresh Store.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Limiter {
     memory: Gauge,
     table: Gauge,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Gauge {
     /// What a step may hold.
     limit: u64,
@@ -131,11 +131,8 @@ struct Gauge {
 }
 
 impl Gauge {
-    fn new(limit: u64) -> Self {
-        Self { limit, held: 0, at_start: 0, refused: false }
-    }
-
-    fn start(&mut self) {
+    fn start(&mut self, limit: u64) {
+        self.limit = limit;
         self.at_start = self.held;
         self.refused = false;
     }
@@ -163,13 +160,10 @@ impl Gauge {
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self { memory: Gauge::new(limits.memory), table: Gauge::new(limits.table_elements) }
-    }
-
-    pub(crate) fn start_step(&mut self) {
-        self.memory.start();
-        self.table.start();
+    /// Nothing may be taken before this was called.
+    pub(crate) fn start_step(&mut self, limits: &StepLimits) {
+        self.memory.start(limits.memory);
+        self.table.start(limits.table_elements);
     }
 
     /// Bytes that all instances of the Store hold.
@@ -218,12 +212,8 @@ impl ResourceLimiter for Limiter {
 #[cfg(test)]
 impl State {
     pub(crate) fn for_tests(wasi: Context, limits: &Limits) -> Self {
-        Self {
-            wasi,
-            memory: None,
-            limiter: Limiter::new(limits),
-            clock: Clock::new(limits),
-            cancel: CancelToken::new(),
-        }
+        let mut limiter = Limiter::default();
+        limiter.start_step(&limits.step());
+        Self { wasi, memory: None, limiter, clock: Clock::new(limits), cancel: CancelToken::new() }
     }
 }

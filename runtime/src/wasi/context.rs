@@ -2,7 +2,7 @@
 
 use super::Fail;
 use super::abi::Errno;
-use crate::limits::Limits;
+use crate::limits::StepLimits;
 use crate::sandbox::{Invocation, Stop};
 
 /// The seed of every run's random numbers. Any number would do; what matters is that it stays.
@@ -49,8 +49,8 @@ pub(crate) enum Stream {
 
 impl Context {
     /// The world of a call. `spare` is a buffer from the run before.
-    pub(crate) fn new(call: Invocation, limits: &Limits, spare: Vec<u8>) -> Self {
-        let Invocation { name, args, env, stdin } = call;
+    pub(crate) fn new(call: Invocation, limits: &StepLimits, spare: Vec<u8>) -> Self {
+        let Invocation { name, args, env, stdin, limits: _ } = call;
         Self {
             spare,
             args: Strings::new(std::iter::once(name).chain(args)),
@@ -206,7 +206,7 @@ mod tests {
     fn input_that_was_read_makes_room_for_the_output() {
         let call = Invocation { stdin: vec![1; 1000], ..Invocation::default() };
         let address = call.stdin.as_ptr();
-        let mut context = Context::new(call, &Limits::default(), Vec::new());
+        let mut context = Context::new(call, &crate::Limits::default().step(), Vec::new());
         assert_eq!(context.read_stdin(&mut [0; 2000]), 1000);
         assert_eq!(context.stdin_left(), 0);
         context.reserve_stdout(3).unwrap();
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn stderr_beyond_its_bound_is_counted() {
-        let limits = Limits { stderr: 4, ..Limits::default() };
-        let mut context = Context::new(Invocation::default(), &limits, Vec::new());
+        let limits = crate::Limits { stderr: 4, ..crate::Limits::default() };
+        let mut context = Context::new(Invocation::default(), &limits.step(), Vec::new());
         context.write_stderr(b"abc");
         context.write_stderr(b"def");
         let (_, stderr, _) = context.take_output();

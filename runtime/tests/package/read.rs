@@ -251,14 +251,14 @@ fn a_limit_is_named_with_the_path_where_it_was_met() {
     let limits = PackageLimits { file_bytes: 9, ..PackageLimits::default() };
     let error = dir.read(&limits).expect_err("too big").to_string();
     assert!(
-        error.starts_with("`a/b/c/d.yaml`: 10 bytes, the limit is 9;") && error.contains("`package.file_bytes`"),
+        error.starts_with("`a/b/c/d.yaml`: 10 bytes, the limit is 9;") && error.contains("`package.fileBytes`"),
         "{error}"
     );
     let limits = PackageLimits { depth: 2, ..PackageLimits::default() };
     let error = dir.read(&limits).expect_err("too deep").to_string();
     assert!(error.starts_with("`a/b/c`: 3 directories") && error.contains("`package.depth`"), "{error}");
     let limits = PackageLimits { entries: 3, ..PackageLimits::default() };
-    assert!(matches!(dir.read(&limits), Err(ReadError::Limit(limit)) if limit.setting == "entries"));
+    assert!(matches!(dir.read(&limits), Err(ReadError::Limit(limit)) if limit.setting == "package.entries"));
 }
 
 #[test]
@@ -266,7 +266,9 @@ fn a_very_deep_directory_meets_its_limit_and_no_stack_overflow() {
     let temp = package(&[("Kptfile", "k")]);
     put_all(temp.path(), &[(&format!("{}a.yaml", "d/".repeat(300)), "x")]);
     let dir = PackageDir::open(temp.path()).expect("opens");
-    assert!(matches!(dir.read(&PackageLimits::default()), Err(ReadError::Limit(limit)) if limit.setting == "depth"));
+    assert!(
+        matches!(dir.read(&PackageLimits::default()), Err(ReadError::Limit(limit)) if limit.setting == "package.depth")
+    );
     let limits = PackageLimits { depth: 300, ..PackageLimits::default() };
     assert_eq!(dir.read(&limits).expect("reads").files.len(), 2);
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use portico_runtime::package::{PackageFiles, PackageLimits};
 use portico_runtime::{
-    CallOptions, CancelToken, Engine, EngineConfig, FunctionError, FunctionModule, FunctionSource, Limits, ModuleCode,
-    Outcome, RenderError, RenderOptions, Renderer, Sources, StatusMode, StepState,
+    CallOptions, CancelToken, Cause, Engine, EngineConfig, FunctionError, FunctionModule, FunctionSource, LimitName,
+    Limits, ModuleCode, Outcome, RenderError, RenderOptions, Renderer, Sources, StatusMode, StepState,
 };
 
 /// Copies stdin to stdout.
@@ -87,7 +87,11 @@ fn a_module_that_never_ends_is_stopped_and_named() {
     let functions = [ECHO_STEP, "  - image: probe.local/spin:v1\n"];
     let outcome = render(&functions, &options(limits, false), &CancelToken::new()).expect("it begins");
     let failure = outcome.failure.expect("it fails");
-    assert_eq!(failure.message, "time limit 200ms exceeded in step 2 (probe.local/spin:v1) of package \"app\"");
+    assert_eq!(
+        failure.message,
+        "time limit 200ms exceeded in step 2 (probe.local/spin:v1) of package \"app\" (limit `stepTime`)"
+    );
+    assert_eq!(outcome.steps[1].cause, Some(Cause::Limit(LimitName::StepTime)));
     assert_eq!(outcome.steps[0].state, StepState::Passed);
 }
 

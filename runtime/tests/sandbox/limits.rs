@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use portico_runtime::{CancelToken, Deadline, Limits, RunFailure, Sandbox};
+use portico_runtime::{CancelToken, Deadline, Invocation, Limits, RunFailure, Sandbox, StepLimits};
 
 use crate::guests::{ECHO, SPIN, assert_works, bare, engine, function, importing, load, run, stdin};
 
@@ -10,17 +10,7 @@ const HOUR: Duration = Duration::from_hours(1);
 
 /// Limits under which only what a test sets can end a function.
 fn off() -> Limits {
-    Limits {
-        fuel: u64::MAX,
-        fuel_per_input_byte: 0,
-        step_time: Duration::MAX,
-        render_time: Duration::MAX,
-        memory: u64::MAX,
-        retained_memory: u64::MAX,
-        table_elements: u64::MAX,
-        stdout: u64::MAX,
-        stderr: u64::MAX,
-    }
+    Limits::unlimited()
 }
 
 /// Sleeps an hour, and says so.
@@ -53,6 +43,58 @@ fn the_budget_grows_with_the_input() {
     let spin = load(&engine, SPIN);
     let error = Sandbox::new(&engine, limits, CancelToken::new()).run(&spin, stdin([0; 50])).unwrap_err();
     assert_eq!(error.failure, RunFailure::OutOfFuel { budget: 1_500 });
+}
+
+#[test]
+fn the_budget_grows_with_the_steps() {
+    let engine = engine();
+    let spin = load(&engine, SPIN);
+    let echo = load(&engine, ECHO);
+    let limits = Limits { fuel: 1_000, fuel_per_step: 500_000, ..off() };
+    let mut sandbox = Sandbox::new(&engine, limits, CancelToken::new());
+    let used = sandbox.run(&echo, stdin("a little")).unwrap().fuel_used;
+    assert_eq!(sandbox.fuel_left(), 501_000 - used);
+    let error = sandbox.run(&spin, stdin("")).unwrap_err();
+    assert_eq!(error.failure, RunFailure::OutOfFuel { budget: 1_001_000 });
+    assert_eq!(error.fuel_used, 1_001_000 - used);
+}
+
+#[test]
+fn a_step_can_have_a_budget_of_its_own() {
+    let engine = engine();
+    let spin = load(&engine, SPIN);
+    let limits = Limits { fuel: 10_000_000, step_fuel: 1_000_000, ..off() };
+    let mut sandbox = Sandbox::new(&engine, limits, CancelToken::new());
+    let error = sandbox.run(&spin, stdin("")).unwrap_err();
+    assert_eq!(error.failure, RunFailure::OutOfStepFuel { limit: 1_000_000 });
+    assert_eq!(
+        error.to_string(),
+        "the function used up its fuel of 1000000 instructions; it may be in an endless loop"
+    );
+    assert_eq!((error.fuel_used, sandbox.fuel_left()), (1_000_000, 9_000_000));
+
+    // Where the render has less than the step may use, it is the render's budget that ends it.
+    let own = StepLimits { fuel: 20_000_000, ..off().step() };
+    let call = Invocation { limits: Some(own), ..stdin("") };
+    assert_eq!(sandbox.run(&spin, call).unwrap_err().failure, RunFailure::OutOfFuel { budget: 10_000_000 });
+}
+
+#[test]
+fn a_step_can_have_limits_of_its_own() {
+    let engine = engine();
+    let grow = load(&engine, &grower("unreachable"));
+    let flood = load(&engine, &flood(1, 1000));
+    let spin = load(&engine, SPIN);
+    let mut sandbox = Sandbox::new(&engine, Limits { memory: 4 << 20, stdout: 5_000, ..off() }, CancelToken::new());
+    let mut failure = |module, limits| sandbox.run(module, Invocation { limits, ..stdin("") }).unwrap_err().failure;
+    let own = Some(StepLimits { memory: 1 << 20, stdout: 10_000, ..off().step() });
+    assert_eq!(failure(&grow, own), RunFailure::Memory { limit: 1 << 20 });
+    assert_eq!(failure(&grow, None), RunFailure::Memory { limit: 4 << 20 });
+    assert_eq!(failure(&flood, own), RunFailure::StdoutTooLarge { limit: 10_000 });
+    assert_eq!(failure(&flood, None), RunFailure::StdoutTooLarge { limit: 5_000 });
+    let limit = Duration::from_millis(20);
+    let own = Some(StepLimits { time: limit, ..off().step() });
+    assert_eq!(failure(&spin, own), RunFailure::Deadline { which: Deadline::Step, limit });
 }
 
 #[test]

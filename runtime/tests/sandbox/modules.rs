@@ -158,12 +158,23 @@ fn more_of_anything_than_reasonable_is_refused_before_compiling() {
 fn a_module_beyond_the_size_limit_is_refused() {
     let engine = Engine::new(EngineConfig { module_bytes: 100, ..EngineConfig::default() }).unwrap();
     let error = engine.load(&function(wasm(ECHO))).unwrap_err();
-    assert_eq!(error.to_string(), "the module is larger than the limit of 100 bytes");
+    assert_eq!(error.to_string(), "the module is larger than the limit `moduleBytes` of 100 bytes");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("large.wasm");
     std::fs::write(&path, wasm(ECHO)).unwrap();
     let error = engine.load(&file(&path)).unwrap_err();
     assert!(matches!(error, ModuleError::TooLarge { limit: 100 }));
+}
+
+#[test]
+fn a_render_can_accept_less_than_its_engine_even_of_what_is_loaded_already() {
+    let engine = Engine::new(EngineConfig { module_bytes: 10_000, ..EngineConfig::default() }).unwrap();
+    let echo = function(wasm(ECHO));
+    engine.load(&echo).unwrap();
+    assert!(matches!(engine.load_within(&echo, 100), Err(ModuleError::TooLarge { limit: 100 })));
+    engine.load_within(&echo, 9_000).unwrap();
+    let large = function(wasm(&format!("(data (i32.const 0) \"{}\")", "x".repeat(20_000))));
+    assert!(matches!(engine.load_within(&large, u64::MAX), Err(ModuleError::TooLarge { limit: 10_000 })));
 }
 
 fn file(path: &std::path::Path) -> FunctionModule {

@@ -75,6 +75,7 @@ fn arguments_and_environment_arrive_as_granted() {
         args: vec!["--fast".into()],
         env: vec![("HOME".into(), "/".into())],
         stdin: Vec::new(),
+        limits: None,
     };
     let output = Sandbox::new(&engine, Limits::default(), CancelToken::new()).run(&module, call).unwrap();
     assert_eq!(output.stdout.escape_ascii().to_string(), r"set-labels\x00--fast\x00HOME=/\x00H");

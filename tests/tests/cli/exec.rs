@@ -27,7 +27,7 @@ fn a_program_that_takes_too_long_dies_with_all_its_children() -> Result<()> {
     let lifeline = Lifeline::open(&place.path()?.join("lifeline"));
     let ran = place.run("render pkg --allow-exec --fn-timeout 300ms")?;
     ran.exits(1)?.mentions(&[
-        "error: time limit 300ms exceeded in step 1 (sh tree.sh) of package \"pkg\"\n",
+        "error: time limit 300ms exceeded in step 1 (sh tree.sh) of package \"pkg\" (limit `stepTime`)\n",
         "`--fn-timeout`\n",
     ])?;
     lifeline.ends()

@@ -12,7 +12,7 @@ Package \"pkg\":
 [RUNNING] \"probe.local/spin:v1\" on package \"pkg\"
 [FAIL] \"probe.local/spin:v1\" in 0s
 error: the function used up the fuel budget of 1000000 instructions; it may be in an endless loop in step 1 \
-         (probe.local/spin:v1) of package \"pkg\"
+         (probe.local/spin:v1) of package \"pkg\" (limit `fuel`)
 a function that needs more gets it with `--fuel`
 ",
     )?;
@@ -23,7 +23,7 @@ a function that needs more gets it with `--fuel`
 fn a_deadline_ends_a_function_whose_fuel_is_unlimited() -> Result<()> {
     let place = Place::with_mutator("image: probe.local/spin:v1")?;
     place.run("render pkg --function-dir $PROBES --fuel unlimited --fn-timeout 50ms")?.exits(1)?.mentions(&[
-        "error: time limit 50ms exceeded in step 1 (probe.local/spin:v1) of package \"pkg\"\n",
+        "error: time limit 50ms exceeded in step 1 (probe.local/spin:v1) of package \"pkg\" (limit `stepTime`)\n",
         "`--fn-timeout`\n",
     ])?;
     place
@@ -37,7 +37,7 @@ fn a_deadline_ends_a_function_whose_fuel_is_unlimited() -> Result<()> {
 fn a_function_that_takes_too_much_memory_is_told_the_limit() -> Result<()> {
     let place = Place::with_mutator("image: probe.local/grow:v1")?;
     place.run("render pkg --function-dir $PROBES --max-memory 10MiB")?.exits(1)?.mentions(&[
-        "error: memory limit 10 MiB exceeded in step 1 (probe.local/grow:v1) of package \"pkg\"\n",
+        "error: memory limit 10 MiB exceeded in step 1 (probe.local/grow:v1) of package \"pkg\" (limit `memory`)\n",
         "`--max-memory`\n",
     ])?;
     Ok(())
