@@ -5,6 +5,7 @@
 //! owns the clock, the workers and the store.
 
 pub mod dispatch;
+pub mod events;
 pub mod model;
 pub mod store;
 pub mod time;
