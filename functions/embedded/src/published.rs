@@ -32,6 +32,13 @@ const fn fixture(name: &'static str, purpose: &'static str) -> Published {
 /// Sorted by name.
 pub(crate) const PUBLISHED: &[Published] = &[
     Published {
+        name: "annotate-apply-time-mutations",
+        purpose: "notes on objects what is filled in when they are applied",
+        tags: &["v0.1.0"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
         name: "apply-replacements",
         purpose: "puts the value of one field into others",
         tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5"],
@@ -56,9 +63,23 @@ pub(crate) const PUBLISHED: &[Published] = &[
     Published { name: "delete-annotations", purpose: "removes annotations", tags: &[], wasm_tags: &[], older: None },
     fixture("drop-comments", "writes every object without its comments (for tests)"),
     Published {
+        name: "enable-gcp-services",
+        purpose: "makes the Config Connector services of a project from a list",
+        tags: &["v0.1.0"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
         name: "ensure-name-substring",
         purpose: "makes sure that names have a prefix or suffix",
         tags: &["v0.1.0", "v0.1.1", "v0.2.0"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
+        name: "fix",
+        purpose: "brings packages of kpt's older formats to kpt.dev/v1",
+        tags: &["v0.2.0", "v0.2.1"],
         wasm_tags: &[],
         older: None,
     },
@@ -67,6 +88,13 @@ pub(crate) const PUBLISHED: &[Published] = &[
         name: "gatekeeper",
         purpose: "checks objects against Gatekeeper's policies",
         tags: &["v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.2.0", "v0.2.1"],
+        wasm_tags: &[],
+        older: None,
+    },
+    Published {
+        name: "generate-folders",
+        purpose: "makes Config Connector folders from a hierarchy",
+        tags: &["v0.1.0", "v0.1.1"],
         wasm_tags: &[],
         older: None,
     },

@@ -12,14 +12,18 @@ use portico_fn::{Output, Program, main_of};
 
 /// The functions by name. `Cargo.toml` lists the same names for the build.
 const FUNCTIONS: &[(&str, Program)] = &[
+    ("annotate-apply-time-mutations", annotate_apply_time_mutations::program),
     ("apply-replacements", apply_replacements::program),
     ("apply-setters", apply_setters::program),
     ("bar", bar::program),
     ("create-setters", create_setters::program),
     ("delete-annotations", delete_annotations::program),
     ("drop-comments", drop_comments::program),
+    ("enable-gcp-services", enable_gcp_services::program),
     ("ensure-name-substring", ensure_name_substring::program),
+    ("fix", fix::program),
     ("foo", foo::program),
+    ("generate-folders", generate_folders::program),
     ("list-setters", list_setters::program),
     ("no-op", no_op::program),
     ("printenv", printenv::program),
