@@ -256,6 +256,19 @@ fn an_empty_value_is_filled_behind_its_colon() {
     assert_eq!(out, DEPLOYMENT.replace("  empty:\n", "  empty: \"yes\"\n"));
 }
 
+/// The reader hangs the comment at two nodes, as kpt's does; it is still one.
+#[test]
+fn a_comment_between_elements_that_change_stays_one() {
+    let out = edited("k:\n- \n# c\n\n- |+\n  t\n\n    more\n", 0, |tree| {
+        let list = tree.get(tree.root(), "k").unwrap();
+        let mut elements: Vec<_> = tree.elements(list).collect();
+        tree.set_string(elements[1], " lead");
+        elements.reverse();
+        tree.set_children(list, &elements);
+    });
+    assert_eq!(out.matches("# c").count(), 1, "{out}");
+}
+
 #[test]
 fn a_removed_last_key_leaves_an_empty_mapping() {
     let out = edited("a:\n  b: c # x\nd: e\n", 0, |tree| {
