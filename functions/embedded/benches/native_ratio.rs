@@ -9,7 +9,8 @@
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
-use std::fmt::Write as _;
+mod package;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -19,6 +20,9 @@ use portico_catalog::Catalog;
 use portico_runtime::{
     CancelToken, Engine, EngineConfig, FunctionModule, FunctionSource, Invocation, Limits, ModuleCode, Sandbox,
 };
+
+/// What sets the label in the middle of a render.
+const CONFIG: &str = "  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n    tier: bench\n";
 
 const ROUNDS: usize = 21;
 /// First argument of the child process.
@@ -38,7 +42,7 @@ fn main() {
     };
     let engine = Engine::new(EngineConfig::default()).expect("an engine");
     let module = engine.load(&function).expect("a module");
-    let input = input();
+    let input = package::list(1_000, "", Some(CONFIG));
     let mut child = Native::start(&input);
     let (mut sandboxed, mut natively) = (Vec::new(), Vec::new());
     let mut fuel = 0;
@@ -137,93 +141,4 @@ fn cpu_time() -> Duration {
 /// FNV-1a: enough to tell two answers apart.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
-}
-
-/// What set-labels gets in the second step of a render.
-fn input() -> Vec<u8> {
-    let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n".to_owned();
-    for number in 0..1_000 {
-        write!(text, "{}", deployment(number)).expect("written");
-    }
-    text.push_str(
-        "functionConfig:
-  apiVersion: v1
-  kind: ConfigMap
-  metadata:
-    name: function-input
-  data:
-    tier: bench
-",
-    );
-    text.into_bytes()
-}
-
-fn deployment(number: usize) -> String {
-    let (file, index, id) = (number / 10, number % 10, number + 1);
-    format!(
-        "- apiVersion: apps/v1
-  kind: Deployment
-  metadata:
-    name: service-{number} # kpt-set: ${{name}}-{number}
-    labels:
-      app.kubernetes.io/name: service-{number}
-      app.kubernetes.io/component: backend
-    annotations:
-      description: \"one of many services\"
-      config.kubernetes.io/index: '{index}'
-      config.kubernetes.io/path: 'deployments-{file:05}.yaml'
-      internal.config.kubernetes.io/index: '{index}'
-      internal.config.kubernetes.io/package-path: '/packages/bench'
-      internal.config.kubernetes.io/path: 'deployments-{file:05}.yaml'
-      internal.config.kubernetes.io/seqindent: 'wide'
-      internal.config.kubernetes.io/annotations-migration-resource-id: '{number}'
-      internal.config.kubernetes.io/id: '{id}'
-      config.k8s.io/id: '{id}'
-  spec:
-    replicas: 2 # how many
-    revisionHistoryLimit: 3
-    selector:
-      matchLabels:
-        app.kubernetes.io/name: service-{number}
-    template:
-      metadata:
-        labels:
-          app.kubernetes.io/name: service-{number}
-      spec:
-        serviceAccountName: service-{number}
-        securityContext:
-          runAsNonRoot: true
-          seccompProfile:
-            type: RuntimeDefault
-        containers:
-        - name: main
-          image: registry.example.com/team/service:{number}.0.1
-          args:
-          - --listen=:8080
-          - --log-level=info
-          ports:
-          - name: http
-            containerPort: 8080
-          env:
-          - name: POD_NAME
-            valueFrom:
-              fieldRef:
-                fieldPath: metadata.name
-          - name: DATABASE_URL
-            value: postgres://database:5432/service-{number}
-          # The limits come from last month's load test.
-          resources:
-            requests:
-              cpu: 100m
-              memory: 128Mi
-            limits:
-              cpu: 500m
-              memory: 256Mi
-          readinessProbe:
-            httpGet:
-              path: /readyz
-              port: http
-            periodSeconds: 5
-"
-    )
 }
