@@ -11,9 +11,11 @@
 //! - [`Call`] has one variant for each kind of call, and `call.rs` is the one place that knows them all: what
 //!   replaces what, what changes nothing, what goes first.
 //! - [`Dispatcher`] is the pure core: [`on`](Dispatcher::on) takes an event and the time, and answers what to do.
+//! - [`WriteDispatcher`] runs it on a [`PackageStore`](crate::store::PackageStore).
 
 mod call;
 mod core;
+mod driver;
 mod event;
 mod limits;
 #[cfg(test)]
@@ -21,5 +23,6 @@ mod tests;
 
 pub use self::call::{Call, Kind, ResultWrite};
 pub use self::core::Dispatcher;
+pub use self::driver::WriteDispatcher;
 pub use self::event::{Action, Counters, Event, Failure, Gauges, Outcome, Ticket, Waiter};
 pub use self::limits::DispatchLimits;

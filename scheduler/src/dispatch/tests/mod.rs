@@ -1,6 +1,7 @@
 //! The dispatcher against a store of one map, which applies the rules that every store applies.
 
 mod bounds;
+mod driving;
 mod merging;
 mod retries;
 
