@@ -8,7 +8,7 @@ use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
 use sha2::{Digest as _, Sha256};
 
 use super::apply::selections;
-use super::fail::Fail;
+use super::fail::{Fail, guarded};
 use super::open::{self, FileMedium, Medium as _, OpenError};
 use super::read::View;
 use super::tables::{BLOBS, CONTENTS, Content, INDICES, LOGS, REFERENCES, REVISIONS, decode};
@@ -72,10 +72,12 @@ pub(super) fn check_file(path: &Path) -> Result<CheckReport, OpenError> {
     let medium = FileMedium::new(path);
     let name = medium.name();
     let (mut database, _) = open::database(&medium, CACHE)?;
-    let sound = database.check_integrity().map_err(|error| open::database_error(error, &name))?;
+    let broken = |what| OpenError::Corrupt { path: name.clone(), what };
+    let sound = guarded(|| database.check_integrity()).map_err(broken)?;
+    let sound = sound.map_err(|error| open::database_error(error, &name))?;
     let corrupt = |fail: Fail| OpenError::Corrupt { path: name.clone(), what: fail.into_error(&name).to_string() };
-    let view = View::new(&database).map_err(corrupt)?;
-    let mut report = check(&view).map_err(corrupt)?;
+    let look = || check(&View::new(&database)?);
+    let mut report = guarded(look).map_err(broken)?.map_err(corrupt)?;
     if !sound {
         report.problem("pages of the file were damaged, and repaired".into());
     }

@@ -1,6 +1,7 @@
 //! What goes wrong within the file, and what callers see of it.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::store::StoreError;
 
@@ -27,6 +28,16 @@ impl Fail {
             Self::Storage(error) => storage(error, path),
         }
     }
+}
+
+/// Does work on the file. redb checks most of what it reads and panics on what it did not expect: that is damage, which
+/// must end no process.
+pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // What the work leaves half done is a transaction, which is given up with it.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("its pages contradict each other ({})", text.unwrap_or("no word of where"))
+    })
 }
 
 impl From<StoreError> for Fail {

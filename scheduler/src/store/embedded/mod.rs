@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use self::apply::{Hashed, Write};
 pub use self::check::CheckReport;
-use self::fail::Fail;
+use self::fail::{Fail, guarded};
 pub use self::open::{FileMedium, Medium, OpenError};
 use self::read::View;
 use self::writer::{Answer, Counters, Job, Order};
@@ -305,7 +305,7 @@ impl Core {
         let seen = || {
             let database = self.database()?;
             let Some(database) = database.as_ref() else { return Err(Fail::Refused(StoreError::Closed)) };
-            read(View::new(database)?)
+            guarded(|| read(View::new(database)?)).unwrap_or_else(|what| Err(Fail::damage(what)))
         };
         seen().map_err(|fail| fail.into_error(&self.name))
     }

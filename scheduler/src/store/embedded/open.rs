@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::EmbeddedOptions;
+use super::fail::guarded;
 use super::tables::{self, FORMAT, meta};
 use crate::model::ObjectVersion;
 
@@ -143,6 +144,10 @@ pub(super) fn builder(cache_bytes: usize) -> redb::Builder {
 
 /// Opens the database and looks whether it is a store that this version reads; gives its version too.
 pub(super) fn database(medium: &dyn Medium, cache_bytes: usize) -> Result<(redb::Database, ObjectVersion), OpenError> {
+    guarded(|| opened(medium, cache_bytes)).unwrap_or_else(|what| Err(OpenError::Corrupt { path: medium.name(), what }))
+}
+
+fn opened(medium: &dyn Medium, cache_bytes: usize) -> Result<(redb::Database, ObjectVersion), OpenError> {
     let path = medium.name();
     let database = medium.open(&builder(cache_bytes)).map_err(|error| database_error(error, &path))?;
     let number = |name| tables::number(&database, name).map_err(|error| common_error(error, &path));
@@ -168,8 +173,8 @@ pub(super) fn database_error(error: redb::DatabaseError, path: &str) -> OpenErro
     let path = path.to_owned();
     match error {
         DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => OpenError::Locked { path },
-        DatabaseError::Storage(StorageError::Corrupted(why)) if why.contains("magic") => {
-            OpenError::NotAStore { path, why: "it is no database".into() }
+        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            OpenError::NotAStore { path, why: error.to_string() }
         }
         DatabaseError::Storage(error) => common_error(error.into(), &path),
         DatabaseError::UpgradeRequired(found) => {

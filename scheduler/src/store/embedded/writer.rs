@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::Core;
 use super::apply::{Applied, Hashed, Write};
-use super::fail::Fail;
+use super::fail::{Fail, guarded};
 use super::tables::{Tables, meta};
 use crate::model::{ObjectVersion, Revision};
 use crate::store::rules::At;
@@ -78,11 +78,11 @@ fn write(core: &Core, batch: Vec<Job>) {
     if batch.is_empty() {
         return;
     }
-    match transaction(core, &batch) {
+    match guarded(|| transaction(core, &batch)).unwrap_or_else(|what| Err(Fail::Damage(StoreError::Corrupt { what }))) {
         Ok(answers) => answer(core, batch, answers),
         Err(fail) => {
-            if let Fail::Storage(error) = &fail {
-                tracing::warn!(store = core.name, %error, "a write failed; the file is opened anew");
+            if !matches!(fail, Fail::Refused(_)) {
+                tracing::warn!(store = core.name, error = ?fail, "a write failed; the file is opened anew");
                 core.reopen(true);
             }
             if let [_] = &*batch {

@@ -1,0 +1,295 @@
+//! `kill -9` at any moment (report 53): what was answered is there, nothing is saved twice, nothing that was finished runs
+//! again, and in the end all is as if nobody had been killed.
+//!
+//! The child is this very binary, told by an environment variable what to do. It says on standard output what the store has
+//! answered; its parent kills it after a random number of such lines.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use portico_scheduler::model::{ContentDigest, Ending, Files, RevisionKey};
+use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
+use portico_scheduler::store::{
+    Change, ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore, RenderResult, Select, StoreError,
+    Watch as _, Writer,
+};
+
+const STORE: &str = "PORTICO_KILL_STORE";
+const EDITS: &str = "PORTICO_KILL_EDITS";
+const PACKAGES: u32 = 100;
+
+/// What the client writes as the `edit`th content of a package.
+fn content(package: u32, edit: u32) -> Files {
+    let edit = edit.to_string();
+    Arc::new(BTreeMap::from([
+        ("Kptfile".to_owned(), Bytes::from(format!("name: p{package}\n"))),
+        ("edit".to_owned(), Bytes::from(edit)),
+        ("shared.yaml".to_owned(), Bytes::from_static(b"kind: Shared\n")),
+    ]))
+}
+
+/// What a render makes of it.
+fn render(files: &Files) -> Files {
+    let mut rendered = (**files).clone();
+    rendered.remove("rendered");
+    let digest = ContentDigest::of(&rendered);
+    rendered.insert("rendered".into(), digest.to_string().into());
+    Arc::new(rendered)
+}
+
+fn edit_of(files: &Files) -> u32 {
+    std::str::from_utf8(&files["edit"]).unwrap().parse().unwrap()
+}
+
+/// A line to the parent, whole or not at all.
+fn tell(line: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("\n@{line}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// The child: no test by itself.
+#[test]
+fn child() {
+    let Some(store) = std::env::var_os(STORE) else { return };
+    let edits = std::env::var(EDITS).unwrap().parse().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.block_on(work(Path::new(&store), edits));
+    tell("done");
+}
+
+/// Clients that edit each package so many times, and workers that render what waits. Both go on where the store says that
+/// they were.
+async fn work(path: &Path, edits: u32) {
+    let store = EmbeddedStore::open(path, EmbeddedOptions::default()).unwrap();
+    tell("open");
+    let mut clients = tokio::task::JoinSet::new();
+    for client in 0..4 {
+        let store = store.clone();
+        clients.spawn(async move {
+            for package in (client..PACKAGES).step_by(4) {
+                edit(&store, package, edits).await;
+            }
+        });
+    }
+    // What waits from before, then what comes. Watching begins before listing, so nothing is between the two.
+    let start = store.page(Select::All, None, 1).await.unwrap().version;
+    let mut watch = store.watch(start).await.unwrap();
+    // A worker for odd names and one for even ones: never two with the same package.
+    let (queues, jobs): (Vec<_>, Vec<_>) = (0..2).map(|_| tokio::sync::mpsc::unbounded_channel()).unzip();
+    let queue = move |key: RevisionKey| {
+        let worker = usize::from(key.name.as_bytes()[key.name.len() - 1] % 2);
+        let _ = queues[worker].send(key);
+    };
+    let mut after = None;
+    loop {
+        let page = store.page(Select::Unfinished, after, 7).await.unwrap();
+        after = page.next;
+        page.revisions.into_iter().for_each(|revision| queue(revision.key));
+        if after.is_none() {
+            break;
+        }
+    }
+    let watcher = tokio::spawn(async move {
+        while let Ok(event) = watch.next().await {
+            if let Change::Put(revision) = event.change
+                && revision.is_unfinished()
+            {
+                queue(revision.key.clone());
+            }
+        }
+    });
+    let mut workers = tokio::task::JoinSet::new();
+    for mut jobs in jobs {
+        let store = store.clone();
+        workers.spawn(async move {
+            while let Some(key) = jobs.recv().await {
+                let snapshot = store.get(&key).await.unwrap().checked().unwrap();
+                if !snapshot.revision.is_unfinished() {
+                    continue;
+                }
+                let version = snapshot.revision.content_version;
+                tell(&format!("render {} {}", key.name, version.0));
+                let files = Some(render(&snapshot.files));
+                let result = RenderResult { files, ending: Ending::success(), log: Bytes::from_static(b"log") };
+                match store.save_result(&key, version, result).await {
+                    Ok(_) => tell(&format!("saved {} {}", key.name, version.0)),
+                    Err(StoreError::Conflict { .. } | StoreError::AlreadyFinished { .. }) => {}
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+        });
+    }
+    while let Some(client) = clients.join_next().await {
+        client.unwrap();
+    }
+    let mut rest = store.watch(store.page(Select::All, None, 1).await.unwrap().version).await.unwrap();
+    while !store.page(Select::Unfinished, None, 1).await.unwrap().revisions.is_empty() {
+        rest.next().await.unwrap();
+    }
+    workers.shutdown().await;
+    watcher.abort();
+}
+
+async fn edit(store: &EmbeddedStore, package: u32, edits: u32) {
+    let name = format!("p{package}");
+    let mut done = match store.find("ns", &name).await {
+        Ok(revision) => edit_of(&store.get(&revision.key).await.unwrap().checked().unwrap().files),
+        Err(StoreError::NoSuchName { .. }) => 0,
+        Err(error) => panic!("{error:?}"),
+    };
+    while done < edits {
+        let files = content(package, done + 1);
+        let answer = match store.find("ns", &name).await {
+            Ok(revision) => {
+                let seen = Expected::Content(revision.content_version);
+                store.update(&revision.key, seen, ClientUpdate::files(files)).await
+            }
+            Err(_) => store.create(NewRevision::new("ns", &name, "repo", files)).await,
+        };
+        match answer {
+            Ok(revision) => {
+                done += 1;
+                tell(&format!("edited {name} {done} {}", revision.content_version.0));
+            }
+            // A result came in between.
+            Err(StoreError::Conflict { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+fn spawn(store: &Path, edits: u32) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+        .env(STORE, store)
+        .env(EDITS, edits.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What the parent heard.
+#[derive(Debug, Default)]
+struct Heard {
+    edited: HashMap<String, u32>,
+    /// Rendered contents whose result was saved, and said to be.
+    saved: HashSet<(String, u64)>,
+}
+
+impl Heard {
+    fn line(&mut self, line: &str) {
+        let words: Vec<_> = line.split(' ').collect();
+        match words[..] {
+            ["edited", name, edit, _] => {
+                let edit = edit.parse().unwrap();
+                let last = self.edited.insert(name.into(), edit).unwrap_or_default();
+                assert!(edit > last, "`{name}` lost edit {last}, which was answered");
+            }
+            ["render", name, version] => {
+                let rendered = (name.to_owned(), version.parse().unwrap());
+                assert!(!self.saved.contains(&rendered), "{rendered:?} was finished and ran again");
+            }
+            ["saved", name, version] => {
+                let saved = (name.to_owned(), version.parse().unwrap());
+                assert!(self.saved.insert(saved.clone()), "{saved:?} was saved twice");
+            }
+            ["open"] => {}
+            _ => panic!("{line:?}"),
+        }
+    }
+}
+
+/// Runs the child until it has said so many lines, then kills it; `None`: until it is done. Says whether it was done.
+fn run(store: &Path, edits: u32, lines: Option<u32>, heard: &mut Heard) -> bool {
+    let mut child = spawn(store, edits);
+    let mut said = 0;
+    let mut killed = lines == Some(0);
+    if killed {
+        child.kill().unwrap();
+    }
+    let mut done = false;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        // What it said before it was killed counts, though it is read after.
+        let line = line.unwrap();
+        let Some(line) = line.strip_prefix('@') else { continue };
+        if line == "done" {
+            done = true;
+            continue;
+        }
+        heard.line(line);
+        said += 1;
+        if lines.is_some_and(|lines| said >= lines) && !killed {
+            child.kill().unwrap();
+            killed = true;
+        }
+    }
+    let status = child.wait().unwrap();
+    assert!(killed || (done && status.success()), "the child failed: {status}");
+    done
+}
+
+#[tokio::test]
+async fn nothing_is_lost_or_doubled_by_kills_at_any_moment() {
+    let kills: u32 = std::env::var("PORTICO_SOAK").map_or(20, |_| 500);
+    // Some 40 lines a life, of which 3 belong to an edit.
+    let edits = (kills * 40 / 3 / PACKAGES).max(3);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let mut heard = Heard::default();
+    let mut killed = 0;
+    let mut random = fastrand::Rng::new();
+    while killed < kills {
+        // Sometimes before it has opened the store, or while.
+        let lines = if random.u32(0..10) == 0 { 0 } else { random.u32(1..60) };
+        if run(&path, edits, Some(lines), &mut heard) {
+            break;
+        }
+        killed += 1;
+    }
+    assert!(killed >= kills * 3 / 4, "the work was done after {killed} kills");
+    run(&path, edits, None, &mut heard);
+
+    let undisturbed = directory.path().join("undisturbed");
+    run(&undisturbed, edits, None, &mut Heard::default());
+    let (store, other) = (open(&path), open(&undisturbed));
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:#?}");
+    assert_eq!((report.revisions, report.unfinished), (u64::from(PACKAGES), 0));
+    for package in 0..PACKAGES {
+        let name = format!("p{package}");
+        let revision = store.find("ns", &name).await.unwrap();
+        let snapshot = store.get(&revision.key).await.unwrap().checked().unwrap();
+        assert!(revision.is_rendered());
+        let twin = other.get(&other.find("ns", &name).await.unwrap().key).await.unwrap().checked().unwrap();
+        assert_eq!(snapshot.files, twin.files, "not as if nobody had been killed");
+        assert_eq!(snapshot.files, render(&content(package, edits)));
+        let history = store.history(&revision.key).await.unwrap();
+        for pair in history.windows(2) {
+            assert!(pair[0].by == Writer::Client || pair[1].by == Writer::Client, "saved twice: {history:?}");
+        }
+    }
+}
+
+/// While one process has the store another one is told so, also by a process that was killed and waits to be reaped.
+#[test]
+fn the_lock_goes_with_its_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let mut child = spawn(&path, 1_000_000);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while lines.next().unwrap().unwrap() != "@open" {}
+    let error = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap_err();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    open(&path);
+}
+
+fn open(path: &Path) -> EmbeddedStore {
+    EmbeddedStore::open(path, EmbeddedOptions::default()).unwrap()
+}
