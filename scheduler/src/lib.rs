@@ -7,5 +7,6 @@
 pub mod dispatch;
 pub mod events;
 pub mod model;
+pub mod queue;
 pub mod store;
 pub mod time;
