@@ -4,6 +4,7 @@
 //! in a [`store`], never in memory; the core is a pure state machine; a thin driver around it
 //! owns the clock, the workers and the store.
 
+pub mod core;
 pub mod dispatch;
 pub mod events;
 pub mod model;

@@ -41,6 +41,8 @@ impl ResultWrite {
 pub enum Call {
     /// A render of this content is scheduled.
     Scheduled(ContentVersion),
+    /// A render of this content waits for another try, for this reason in words.
+    Waiting(ContentVersion, String),
     /// A render of this content runs.
     Rendering(ContentVersion),
     /// The render of this content was cancelled, for this reason in words, and no other follows.
@@ -102,7 +104,7 @@ impl Call {
     /// Its kind.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Scheduled(_) => Kind::Scheduled,
+            Self::Scheduled(_) | Self::Waiting(..) => Kind::Scheduled,
             Self::Rendering(_) => Kind::Rendering,
             Self::Cancelled(..) => Kind::Cancelled,
             Self::Result(_) => Kind::Result,
@@ -113,7 +115,9 @@ impl Call {
     /// The content that it is about; a deletion is about any.
     pub fn base(&self) -> Option<ContentVersion> {
         match self {
-            Self::Scheduled(base) | Self::Rendering(base) | Self::Cancelled(base, _) => Some(*base),
+            Self::Scheduled(base) | Self::Rendering(base) | Self::Waiting(base, _) | Self::Cancelled(base, _) => {
+                Some(*base)
+            }
             Self::Result(write) => Some(write.base),
             Self::Delete => None,
         }
@@ -123,6 +127,7 @@ impl Call {
     pub fn state(&self) -> Option<RenderState> {
         Some(match self {
             Self::Scheduled(_) => RenderState::Scheduled,
+            Self::Waiting(_, why) => RenderState::Waiting(why.clone()),
             Self::Rendering(_) => RenderState::Rendering,
             Self::Cancelled(_, why) => RenderState::Ended(Ending::failure(Reason::Cancelled, why.as_str())),
             Self::Result(write) => RenderState::Ended(write.result.ending.clone()),
@@ -175,6 +180,7 @@ impl Call {
         match self {
             Self::Cancelled(..) => None,
             Self::Scheduled(_) => Some(Self::Scheduled(base)),
+            Self::Waiting(_, why) => Some(Self::Waiting(base, why)),
             Self::Rendering(_) => Some(Self::Rendering(base)),
             Self::Result(_) | Self::Delete => Some(self),
         }

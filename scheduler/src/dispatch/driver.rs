@@ -178,7 +178,7 @@ async fn execute<S: PackageStore>(store: &S, key: &RevisionKey, call: &Call) -> 
     let written = match call {
         Call::Delete => return store.delete(key, None).await.map(|()| None).map_err(|error| failure(&error)),
         Call::Result(write) => store.save_result(key, write.base(), write.result().clone()).await,
-        Call::Scheduled(_) | Call::Rendering(_) | Call::Cancelled(..) => {
+        Call::Scheduled(_) | Call::Waiting(..) | Call::Rendering(_) | Call::Cancelled(..) => {
             let (Some(content), Some(state)) = (call.base(), call.state()) else {
                 return Err(Failure::new(ErrorClass::Permanent, "a status without content"));
             };

@@ -9,6 +9,8 @@ use super::{Condition, ConditionStatus, ContentDigest, Reason};
 pub enum RenderState {
     /// Waits for a worker: `RenderFinished=False`, no `Rendered`.
     Scheduled,
+    /// Waits for another try, for this reason in words: as [`RenderState::Scheduled`], with a message.
+    Waiting(String),
     /// A worker has it: `RenderFinished=False`, no `Rendered`.
     Rendering,
     /// Has ended: `RenderFinished=True`, `Rendered=True|False`.
@@ -78,6 +80,7 @@ impl RenderState {
         let finished = of(RENDER_FINISHED)?;
         match finished.status {
             ConditionStatus::False if finished.reason == Reason::Rendering.as_str() => Some(Self::Rendering),
+            ConditionStatus::False if !finished.message.is_empty() => Some(Self::Waiting(finished.message.clone())),
             ConditionStatus::False => Some(Self::Scheduled),
             ConditionStatus::True => {
                 let rendered = of(RENDERED)?;
@@ -104,6 +107,7 @@ impl RenderState {
         };
         match self {
             Self::Scheduled => vec![condition(RENDER_FINISHED, false, Reason::Scheduled, "")],
+            Self::Waiting(why) => vec![condition(RENDER_FINISHED, false, Reason::Scheduled, why)],
             Self::Rendering => vec![condition(RENDER_FINISHED, false, Reason::Rendering, "")],
             Self::Ended(Ending { rendered, reason, message, configuration }) => {
                 let word = condition(RENDERED, *rendered, *reason, message);
@@ -135,6 +139,7 @@ mod tests {
     fn what_is_written_is_read_again_and_foreign_conditions_stay() {
         let states = [
             RenderState::Scheduled,
+            RenderState::Waiting("tried again in 10 s: no route to host".to_owned()),
             RenderState::Rendering,
             RenderState::Ended(Ending::success()),
             RenderState::Ended(Ending::failure(Reason::RenderFailed, "no")),
