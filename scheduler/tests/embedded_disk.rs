@@ -68,6 +68,36 @@ async fn create_owned(store: EmbeddedStore, name: String) -> Result<Revision, St
     create(&store, &name, package(&name)).await
 }
 
+/// Document 003: the buffer is bounded too. Beyond it writers wait; none fails, and none is lost.
+#[tokio::test]
+async fn from_003_a_burst_beyond_the_buffer_waits() {
+    let disk = Disk::default();
+    let options = EmbeddedOptions { queue_bytes: 64 << 10, ..EmbeddedOptions::default() };
+    let store = EmbeddedStore::open_on(Arc::new(disk.clone()), options).unwrap();
+    let writers = (0..30).map(|i| {
+        let (store, files) = (store.clone(), package(&i.to_string().repeat(10_000)));
+        tokio::spawn(async move { store.create(NewRevision::new("ns", &format!("p{i}"), "repo", files)).await })
+    });
+    disk.close_gate();
+    let writers: Vec<_> = writers.collect();
+    while !disk.someone_waits() {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    disk.open_gate();
+    for writer in writers {
+        writer.await.unwrap().unwrap();
+    }
+    let stats = store.stats();
+    assert_eq!(stats.writes, 30);
+    // 10 to 20 KB each: no more than six fit.
+    assert!(stats.largest_batch <= 6, "{stats:?}");
+    // One larger than the buffer waits until it is alone, and passes.
+    store.create(NewRevision::new("ns", "large", "repo", package(&"x".repeat(1 << 20)))).await.unwrap();
+}
+
 /// No room: the write says so, nothing of it is kept, what was answered stays, and with room the store goes on by itself.
 #[tokio::test]
 async fn a_full_disk_loses_nothing() {

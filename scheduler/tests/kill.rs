@@ -20,6 +20,7 @@ use portico_scheduler::store::{
 
 const STORE: &str = "PORTICO_KILL_STORE";
 const EDITS: &str = "PORTICO_KILL_EDITS";
+const FULL: &str = "PORTICO_KILL_FULL";
 const PACKAGES: u32 = 100;
 
 /// What the client writes as the `edit`th content of a package.
@@ -58,8 +59,33 @@ fn child() {
     let Some(store) = std::env::var_os(STORE) else { return };
     let edits = std::env::var(EDITS).unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    runtime.block_on(work(Path::new(&store), edits));
+    if std::env::var_os(FULL).is_some() {
+        runtime.block_on(fill(Path::new(&store)));
+    } else {
+        runtime.block_on(work(Path::new(&store), edits));
+    }
     tell("done");
+}
+
+/// Writes until there is no room, and then says that reading goes on.
+async fn fill(path: &Path) {
+    let store = EmbeddedStore::open(path, EmbeddedOptions::default()).unwrap();
+    let mut last = None;
+    for i in 0.. {
+        let files: Files = Arc::new([("Kptfile".to_owned(), Bytes::from(i.to_string().repeat(20_000)))].into());
+        match store.create(NewRevision::new("ns", &format!("p{i}"), "repo", files)).await {
+            Ok(revision) => {
+                tell(&format!("kept {}", revision.key.name));
+                last = Some(revision);
+            }
+            Err(error) => {
+                assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+                let last = last.unwrap();
+                assert_eq!(store.get(&last.key).await.unwrap().checked().unwrap().revision, last);
+                return;
+            }
+        }
+    }
 }
 
 /// Clients that edit each package so many times, and workers that render what waits. Both go on where the store says that
@@ -292,4 +318,29 @@ fn the_lock_goes_with_its_process() {
 
 fn open(path: &Path) -> EmbeddedStore {
     EmbeddedStore::open(path, EmbeddedOptions::default()).unwrap()
+}
+
+/// A real file that may not grow: the write is refused, and all that was answered is there.
+#[tokio::test]
+async fn a_file_that_may_not_grow_keeps_all_that_was_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    // The shell's limit counts in blocks of 512 or 1,024 bytes. Without the signal a write beyond it is an error.
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 4000; exec \"$0\" child --exact --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .env(STORE, &path)
+        .env(EDITS, "0")
+        .env(FULL, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("@done"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let kept: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("@kept ")).collect();
+    assert!(kept.len() > 10, "{said}");
+    let store = open(&path);
+    let page = store.page(Select::All, None, 1000).await.unwrap();
+    assert_eq!(page.revisions.iter().map(|revision| &*revision.key.name).collect::<Vec<_>>(), kept);
+    assert!(store.check().await.unwrap().is_sound());
+    store.create(NewRevision::new("ns", "more", "repo", content(0, 0))).await.unwrap();
 }
