@@ -252,12 +252,11 @@ impl Dispatcher {
             ErrorClass::Unclassified => self.limits.attempts.min(UNCLASSIFIED_ATTEMPTS),
             ErrorClass::Permanent | ErrorClass::Superseded | ErrorClass::Gone => 0,
         };
-        if failure.class == ErrorClass::Superseded {
-            if done.call.kind() == Kind::Result {
-                self.counters.conflicts += 1;
-            }
-        } else {
-            // Before whatever comes next for this object, since the store failed with it.
+        if failure.class == ErrorClass::Superseded && done.call.kind() == Kind::Result {
+            self.counters.conflicts += 1;
+        }
+        if matches!(failure.class, ErrorClass::Transient | ErrorClass::Unclassified) {
+            // Before whatever comes next for this object: the store may be no better for that.
             let doubled = self.limits.backoff.saturating_mul(1 << (done.attempts - 1).min(20));
             let jitter = 0.75 + self.random.f64() / 4.0;
             let wait =

@@ -169,7 +169,6 @@ fn changes_nothing_is_judged_again_when_the_call_in_flight_fails() {
     let same = bench.submit(&key, Call::Rendering(content));
     bench.fail(ErrorClass::Permanent);
     assert_eq!((bench.outcome(first), bench.outcome(same)), ("failed", "none"), "what it hoped for did not come");
-    bench.wake();
     assert_eq!(bench.drain(), [Kind::Rendering]);
     assert_eq!(bench.outcome(same), "executed");
     // What a failed call would have changed stays, so going back to it is nothing to write.
@@ -221,7 +220,6 @@ fn a_cancellation_behind_a_result_is_too_late() {
     let result = bench.submit(&key, rendered(content, "done"));
     let cancel = bench.submit(&key, Call::Cancelled(content, String::new()));
     bench.fail(ErrorClass::Permanent);
-    bench.wake();
     bench.drain();
     assert_eq!([result, cancel].map(|waiter| bench.outcome(waiter)), ["failed", "executed"]);
 }

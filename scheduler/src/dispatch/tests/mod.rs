@@ -3,6 +3,7 @@
 mod bounds;
 mod driving;
 mod merging;
+mod model;
 mod retries;
 
 use std::collections::BTreeMap;
