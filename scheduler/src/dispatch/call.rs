@@ -146,7 +146,7 @@ impl Call {
     ///
     /// | waits | deletion | about newer content | about older content | result | cancelled | scheduled, rendering |
     /// | --- | --- | --- | --- | --- | --- | --- |
-    /// | deletion | keep | keep | keep | keep | keep | keep |
+    /// | deletion | replace | keep | keep | keep | keep | keep |
     /// | result | replace | replace | keep | replace | keep | follow |
     /// | any status | replace | replace | keep | replace | replace | replace |
     ///
@@ -156,8 +156,8 @@ impl Call {
     /// - A status behind a result asks for one more render of what the result leaves.
     pub(super) fn join(&self, newer: &Self) -> Join {
         match (self.base(), newer.base()) {
-            (None, _) => Join::KeepOlder,
             (_, None) => Join::Replace,
+            (None, _) => Join::KeepOlder,
             (Some(mine), Some(base)) if base > mine => Join::Replace,
             (Some(mine), Some(base)) if base < mine => Join::KeepOlder,
             _ => match (self.kind(), newer.kind()) {
