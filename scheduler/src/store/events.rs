@@ -27,6 +27,23 @@ pub enum Change {
     Deleted(RevisionKey),
 }
 
+impl WatchEvent {
+    /// About how much memory it holds, in bytes.
+    fn weight(&self) -> usize {
+        let key = self.change.key();
+        let text = match &self.change {
+            Change::Put(revision) => {
+                let labels = revision.labels.iter().map(|(name, value)| name.len() + value.len() + 64);
+                let conditions =
+                    revision.conditions.iter().map(|c| c.kind.len() + c.reason.len() + c.message.len() + 128);
+                labels.chain(conditions).sum()
+            }
+            Change::Deleted(_) => 0,
+        };
+        256 + key.namespace.len() + key.name.len() + key.uid.len() + text
+    }
+}
+
 impl Change {
     /// Whose.
     pub fn key(&self) -> &RevisionKey {
@@ -52,6 +69,7 @@ pub struct EventLog {
     /// The place after the last event: wakes those who wait.
     end: watch::Sender<u64>,
     length: usize,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -61,14 +79,16 @@ struct Log {
     first: u64,
     /// No event up to this version is kept.
     floor: ObjectVersion,
+    /// What the events hold, about.
+    bytes: usize,
     closed: bool,
 }
 
 impl EventLog {
-    /// A log that keeps this many events, of a store at this version.
-    pub fn new(length: usize, at: ObjectVersion) -> Arc<Self> {
-        let log = Log { events: VecDeque::new(), first: 0, floor: at, closed: false };
-        Arc::new(Self { inner: Mutex::new(log), end: watch::Sender::new(0), length: length.max(1) })
+    /// A log that keeps so many events, and of those no more than hold so many bytes; of a store at this version.
+    pub fn new(length: usize, bytes: usize, at: ObjectVersion) -> Arc<Self> {
+        let log = Log { events: VecDeque::new(), first: 0, floor: at, bytes: 0, closed: false };
+        Arc::new(Self { inner: Mutex::new(log), end: watch::Sender::new(0), length, bytes })
     }
 
     fn lock(&self) -> MutexGuard<'_, Log> {
@@ -80,13 +100,16 @@ impl EventLog {
     pub fn publish(&self, events: impl IntoIterator<Item = WatchEvent>) {
         let mut log = self.lock();
         for event in events {
-            if log.events.len() == self.length
-                && let Some(old) = log.events.pop_front()
-            {
-                log.first += 1;
-                log.floor = log.floor.max(old.version);
-            }
+            log.bytes += event.weight();
             log.events.push_back(event);
+            // The newest stays, whatever it holds.
+            while (log.events.len() > self.length || log.bytes > self.bytes) && log.events.len() > 1 {
+                if let Some(old) = log.events.pop_front() {
+                    log.first += 1;
+                    log.bytes -= old.weight();
+                    log.floor = log.floor.max(old.version);
+                }
+            }
         }
         let end = log.first + log.events.len() as u64;
         drop(log);
@@ -154,5 +177,28 @@ impl Watch for LogWatch {
                 return Err(StoreError::Closed);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_bounded_in_number_and_bytes() {
+        let event = |version, name: &str| WatchEvent {
+            version: ObjectVersion(version),
+            change: Change::Deleted(RevisionKey::new("ns", name, "uid")),
+        };
+        let kept = |log: &Arc<EventLog>, after, now| log.watch(ObjectVersion(after), ObjectVersion(now)).is_ok();
+        let log = EventLog::new(3, 1 << 20, ObjectVersion(0));
+        log.publish((1..=5).map(|version| event(version, "short")));
+        assert!(kept(&log, 2, 5) && !kept(&log, 1, 5));
+        let log = EventLog::new(1000, 10_000, ObjectVersion(0));
+        log.publish((1..=5).map(|version| event(version, &"x".repeat(4000))));
+        assert!(kept(&log, 3, 5) && !kept(&log, 2, 5));
+        // One that is larger than all room is seen all the same.
+        log.publish([event(6, &"x".repeat(40_000))]);
+        assert!(kept(&log, 5, 6) && !kept(&log, 4, 6));
     }
 }

@@ -16,7 +16,7 @@ pub struct StoreLimits {
     pub labels: usize,
     /// Conditions of a revision that are not the scheduler's.
     pub conditions: usize,
-    /// Bytes of a label's or a condition's texts together.
+    /// Bytes of the texts of all labels and of all such conditions of a revision: names, values, reasons, messages.
     pub text_bytes: usize,
     /// Content versions kept of a revision, the newest included.
     pub history: usize,
@@ -24,6 +24,8 @@ pub struct StoreLimits {
     pub page: usize,
     /// Changes kept for watches that resume.
     pub events: usize,
+    /// Bytes that these may hold, about.
+    pub event_bytes: usize,
     /// Bytes of a render's log; the middle of a longer one is left out.
     pub log_bytes: usize,
 }
@@ -37,10 +39,11 @@ impl Default for StoreLimits {
             name_bytes: 253,
             labels: 64,
             conditions: 32,
-            text_bytes: 10 << 10,
+            text_bytes: 64 << 10,
             history: 10,
             page: 1000,
             events: 10_000,
+            event_bytes: 32 << 20,
             log_bytes: 1 << 20,
         }
     }

@@ -4,8 +4,6 @@
 //! revision as it is to be, or refuses. A store that calls them between its read and its write is right by
 //! construction.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 
 use super::{ClientUpdate, Expected, NewRevision, RenderResult, StoreError, StoreLimits};
@@ -44,7 +42,7 @@ pub fn create(
         check_name(&key, what, name, limits)?;
     }
     check_files(&key, &new.files, limits)?;
-    check_labels(&key, &new.labels, limits)?;
+    within(&key, || "number of labels".into(), new.labels.len(), "labels", limits.labels)?;
     let digest = digest.unwrap_or_else(|| ContentDigest::of(&new.files));
     let mut conditions = foreign(&key, &new.conditions, limits)?;
     RenderState::Scheduled.write(&mut conditions, digest, at.now_ms);
@@ -61,6 +59,7 @@ pub fn create(
         created_ms: at.now_ms,
         changed_ms: at.now_ms,
     };
+    check_texts(&revision, limits)?;
     Ok(Outcome { revision, files: Some(new.files.clone()) })
 }
 
@@ -77,7 +76,7 @@ pub fn update(
     let mut revision = current.clone();
     revision.object_version = at.version;
     if let Some(labels) = &update.labels {
-        check_labels(&current.key, labels, limits)?;
+        within(&current.key, || "number of labels".into(), labels.len(), "labels", limits.labels)?;
         revision.labels.clone_from(labels);
     }
     if let Some(priority) = update.priority {
@@ -88,6 +87,7 @@ pub fn update(
         revision.conditions = foreign(&current.key, conditions, limits)?;
         revision.conditions.extend(ours.cloned());
     }
+    check_texts(&revision, limits)?;
     if let Some(files) = &update.files {
         draft(current)?;
         check_files(&current.key, files, limits)?;
@@ -242,13 +242,13 @@ fn foreign(key: &RevisionKey, conditions: &[Condition], limits: &StoreLimits) ->
     Ok(kept)
 }
 
-fn check_labels(key: &RevisionKey, labels: &BTreeMap<String, String>, limits: &StoreLimits) -> Result<(), StoreError> {
-    within(key, || "number of labels".into(), labels.len(), "labels", limits.labels)?;
-    for (name, value) in labels {
-        let what = || format!("label `{}`", name.chars().take(64).collect::<String>().escape_debug());
-        within(key, what, name.len() + value.len(), "text_bytes", limits.text_bytes)?;
-    }
-    Ok(())
+/// The texts that clients put beside the files.
+fn check_texts(revision: &Revision, limits: &StoreLimits) -> Result<(), StoreError> {
+    let labels = revision.labels.iter().map(|(name, value)| name.len() + value.len());
+    let theirs = revision.conditions.iter().filter(|c| !RenderState::owns(&c.kind));
+    let conditions = theirs.map(|c| c.kind.len() + c.reason.len() + c.message.len());
+    let what = || "the text of labels and conditions".into();
+    within(&revision.key, what, labels.chain(conditions).sum(), "text_bytes", limits.text_bytes)
 }
 
 fn check_name(key: &RevisionKey, what: &'static str, name: &str, limits: &StoreLimits) -> Result<(), StoreError> {

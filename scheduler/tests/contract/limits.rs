@@ -23,6 +23,7 @@ pub(crate) async fn every_limit_trips<F: Fixture>() {
         history: 2,
         page: 2,
         events: 10,
+        event_bytes: 10_000,
         log_bytes: 200,
     };
     let fixture = F::new(limits, LEASE, VirtualClock::starting_at(START_MS));

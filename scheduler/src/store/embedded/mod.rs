@@ -149,7 +149,7 @@ impl EmbeddedStore {
             medium,
             database: RwLock::new(Some(database)),
             closed: false.into(),
-            events: EventLog::new(options.limits.events, version),
+            events: EventLog::new(options.limits.events, options.limits.event_bytes, version),
             claims: Mutex::new(ClaimTable::new(options.lease)),
             clock: options.clock,
             limits: options.limits,

@@ -46,7 +46,7 @@ impl Default for MemoryStore {
 impl MemoryStore {
     /// An empty store.
     pub fn new(clock: Arc<dyn Clock>, limits: StoreLimits, lease: Duration) -> Self {
-        let events = EventLog::new(limits.events, ObjectVersion(0));
+        let events = EventLog::new(limits.events, limits.event_bytes, ObjectVersion(0));
         let shared = Shared { state: Mutex::new(State::new(lease)), events, clock, limits };
         Self { shared: Arc::new(shared), session: Arc::default() }
     }
