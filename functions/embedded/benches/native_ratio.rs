@@ -22,7 +22,8 @@ use portico_runtime::{
 };
 
 /// What sets the label in the middle of a render.
-const CONFIG: &str = "  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n    tier: bench\n";
+const CONFIG: &str =
+    "  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n    tier: bench\n";
 
 const ROUNDS: usize = 21;
 /// First argument of the child process.

@@ -30,6 +30,13 @@ const FUNCTIONS_1000: [&str; 4] = [
     "{image: set-namespace, configMap: {namespace: second}}",
     "{image: no-op}",
 ];
+/// Four that change every object.
+const FUNCTIONS_EDIT: [&str; 4] = [
+    "{image: apply-setters, configMap: {name: other}}",
+    "{image: set-labels, configMap: {tier: bench}}",
+    "{image: set-namespace, configMap: {namespace: first}}",
+    "{image: set-annotations, configMap: {owner: bench}}",
+];
 const PASS_THROUGH: [&str; 4] = ["{exec: cat}"; 4];
 
 /// Runs all benchmarks.
@@ -61,6 +68,12 @@ pub(crate) fn run() -> Result<()> {
         target("less CPU than kpt", peer.cpu() / large.cpu(), Bound::AtLeast(40.0), "times");
     }
 
+    let ours = packages::write(&root.join("ours-edit"), 1000, &FUNCTIONS_EDIT)?;
+    let (edited, peer) = compare("1,000 Deployments, 4 editing steps", &portico, kpt.as_deref(), &ours, &theirs, 3)?;
+    if let Some(peer) = peer {
+        target("less CPU than kpt", peer.cpu() / edited.cpu(), Bound::AtLeast(40.0), "times");
+    }
+
     let mut first = None;
     for count in [1_000, 5_000, 20_000] {
         let package = packages::write(&root.join(format!("scale{count}")), count, &FUNCTIONS_1000)?;
@@ -75,6 +88,8 @@ pub(crate) fn run() -> Result<()> {
             target("CPU an object, of that in the package of 1,000", each / first, Bound::AtMost(1.25), "times");
         }
     }
+    say("");
+    cargo(&["bench", "--package", "portico-catalog", "--bench", "functions"])?;
     say("");
     cargo(&["bench", "--package", "portico-catalog", "--bench", "native_ratio"])?;
     say("");
