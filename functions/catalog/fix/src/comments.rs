@@ -30,7 +30,7 @@ fn reference(comment: &str) -> Option<String> {
     if !text.starts_with('{') {
         return None;
     }
-    let tree = Tree::parse(text, &ParseLimits { depth: 8, bytes: 4 << 10 }).ok()??;
+    let tree = Tree::parse(text, &ParseLimits { depth: 8, bytes: 4 << 10, ..ParseLimits::default() }).ok()??;
     let root = tree.root();
     let name = ["$kpt-set", "$openapi", "$ref"].into_iter().find_map(|key| tree.text_at(root, &[key]))?;
     let name = short(name);

@@ -181,7 +181,7 @@ fn set(object: &mut Resource, map: NodeId, key: &str, text: &str) {
 
 /// A list in flow style, as setters had it, becomes a block list; any other text stays.
 fn as_block(text: &str) -> String {
-    let parsed = Tree::parse(text, &ParseLimits { depth: 8, bytes: 1 << 20 });
+    let parsed = Tree::parse(text, &ParseLimits { depth: 8, bytes: 1 << 20, ..ParseLimits::default() });
     match parsed {
         Ok(Some(tree)) if tree.is_sequence(tree.root()) && tree.elements(tree.root()).all(|id| tree.is_scalar(id)) => {
             let elements: Vec<&str> = tree.elements(tree.root()).map(|id| tree.text(id)).collect();

@@ -25,7 +25,7 @@ pub(crate) fn take_functions(
     for member in members {
         let item = &items[*member];
         let Some(text) = ANNOTATIONS.iter().find_map(|key| item.annotation(key)) else { continue };
-        let parsed = Tree::parse(text, &ParseLimits { depth: 32, bytes: 64 << 10 });
+        let parsed = Tree::parse(text, &ParseLimits { depth: 32, bytes: 64 << 10, ..ParseLimits::default() });
         let tree = parsed
             .map_err(|error| format!("`{}`: the function's annotation is no YAML: {error}", crate::shown(item)))?;
         let image = tree.as_ref().and_then(|tree| tree.text_at(tree.root(), &["container", "image"]));
