@@ -8,7 +8,7 @@ use bytes::Bytes;
 use portico_scheduler::model::{Ending, Files};
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
 use portico_scheduler::store::{
-    ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, RenderResult, Select, StoreError,
+    ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, RenderResult, Select, StoreError, Watch as _,
 };
 use redb::ReadableDatabase as _;
 
@@ -49,6 +49,25 @@ async fn one_process_has_the_file() {
     drop(again);
     open(&path).unwrap();
     assert_eq!(names(directory.path()), ["store"], "nothing is left beside it");
+}
+
+/// The changes of an earlier process are not kept: a watcher of them is told to list.
+#[tokio::test]
+async fn a_watch_over_a_restart_lists_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = open(&path).unwrap();
+    let first = store.create(NewRevision::new("ns", "a", "repo", package("x"))).await.unwrap();
+    let second = store.create(NewRevision::new("ns", "b", "repo", package("x"))).await.unwrap();
+    let mut watch = store.watch(first.object_version).await.unwrap();
+    store.close().await;
+    assert_eq!(watch.next().await.unwrap().change.key(), &second.key, "what came before the end is seen");
+    assert!(matches!(watch.next().await, Err(StoreError::Closed)));
+    let store = open(&path).unwrap();
+    assert!(matches!(store.watch(first.object_version).await, Err(StoreError::TooOld { .. })));
+    let mut watch = store.watch(second.object_version).await.unwrap();
+    let third = store.create(NewRevision::new("ns", "c", "repo", package("x"))).await.unwrap();
+    assert_eq!(watch.next().await.unwrap().change.key(), &third.key);
 }
 
 #[test]

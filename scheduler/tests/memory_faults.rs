@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portico_scheduler::model::{ErrorClass, Files, Revision};
+use portico_scheduler::model::{Ending, ErrorClass, Files, Revision};
 use portico_scheduler::store::memory::{Fault, FaultPlan, Operation, Point, Trip};
 use portico_scheduler::store::{
     Change, Claims as _, ClientUpdate, Expected, InstanceId, MemoryStore, NewRevision, PackageStore as _, Registration,
-    Select, StoreError, StoreLimits, VirtualClock, Watch as _,
+    RenderResult, Select, StoreError, StoreLimits, VirtualClock, Watch as _,
 };
 
 fn package(text: &str) -> Files {
@@ -161,4 +161,61 @@ async fn a_seed_says_what_goes_wrong() {
     assert_eq!(one, again);
     assert_ne!(one, other);
     assert!(one.len() > 30 && one.iter().any(|trip| trip.point == Point::Notify));
+}
+
+/// Report 51 with a cache that lags: workers render what their caches show, and in the end the render of the last accepted
+/// write stands there all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_from_lagging_caches_replace_nothing() {
+    let render = |files: &Files| -> Files {
+        let text = String::from_utf8_lossy(&files["Kptfile"]).into_owned();
+        let text = text.strip_prefix("rendered ").unwrap_or(&text);
+        package(&format!("rendered {text}"))
+    };
+    let base = MemoryStore::default();
+    let made = create(&base, "p").await.unwrap();
+    let (key, done) = (made.key.clone(), Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let mut workers = tokio::task::JoinSet::new();
+    for seed in 0..2 {
+        let lags = FaultPlan::seeded(seed)
+            .by_chance(Point::Before(Operation::Get), 0.5, Fault::StaleRead(1))
+            .by_chance(Point::Before(Operation::Get), 0.3, Fault::StaleRead(5));
+        let (store, key, done) = (base.session(lags), key.clone(), Arc::clone(&done));
+        workers.spawn(async move {
+            let (mut refused, mut last) = (0, false);
+            loop {
+                let shown = store.get(&key).await.unwrap().checked().unwrap();
+                tokio::task::yield_now().await;
+                let result =
+                    RenderResult { files: Some(render(&shown.files)), ending: Ending::success(), log: Bytes::new() };
+                let saved = store.save_result(&key, shown.revision.content_version, result).await;
+                refused += u32::from(matches!(saved, Err(StoreError::Conflict { .. })));
+                if store.page(Select::Unfinished, None, 1).await.unwrap().revisions.is_empty() {
+                    if last {
+                        return refused;
+                    }
+                    last = done.load(std::sync::atomic::Ordering::SeqCst);
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    let mut newest = made;
+    for i in 0..300 {
+        let text = format!("edit {i}");
+        loop {
+            let current = base.revision(&key).await.unwrap();
+            if let Ok(edited) = edit(&base, &current, &text).await {
+                newest = edited;
+                break;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+    done.store(true, std::sync::atomic::Ordering::SeqCst);
+    let refused: u32 = workers.join_all().await.into_iter().sum();
+    assert!(refused > 0, "no cache lagged");
+    let end = base.get(&key).await.unwrap();
+    assert_eq!(end.files, package("rendered edit 299"));
+    assert!(end.revision.is_rendered() && end.revision.content_version > newest.content_version);
 }
