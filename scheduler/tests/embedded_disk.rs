@@ -10,7 +10,7 @@ use disk::Disk;
 use portico_scheduler::model::{Ending, ErrorClass, Files, Revision};
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
 use portico_scheduler::store::{
-    ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, RenderResult, Select, StoreError,
+    ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, RenderResult, Select, Snapshot, StoreError,
 };
 
 fn open(disk: &Disk) -> Result<EmbeddedStore, OpenError> {
@@ -223,7 +223,8 @@ async fn power_cut(seed: u64) -> bool {
     let mut left_out = false;
     for (name, known) in known {
         let (revision, files) = known.answered.unwrap();
-        let found = store.get(&revision.key).await.unwrap().checked().unwrap();
+        let found = store.get(&revision.key).await.and_then(Snapshot::checked);
+        let found = found.unwrap_or_else(|error| panic!("PORTICO_SEED={seed}: `{name}`: {error}"));
         if found.revision == revision {
             assert_eq!(found.files, files, "PORTICO_SEED={seed}");
             left_out |= known.asked.is_some();
