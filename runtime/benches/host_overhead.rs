@@ -1,4 +1,4 @@
-//! What the host costs: a step that only copies its input, loading a compiled module, two workers.
+//! What the host costs: a step that only copies its input, the same as a component, loading a compiled module, two workers.
 //!
 //! `cargo bench -p portico-runtime --bench host_overhead [-- GUEST.wasm]`
 //!
@@ -62,6 +62,16 @@ fn main() {
         report(&format!("  pooled, {label}"), &times);
     }
 
+    println!("\none step as a component, its sandbox made and dropped");
+    let component = FunctionModule { name: "echo".into(), code: ModuleCode::Wasm(component(&wasm).into()) };
+    for (allocation, engine) in [("pooled", &pooled), ("on demand", &on_demand)] {
+        let module = engine.load(&component).expect("the component loads");
+        for (label, size) in SIZES {
+            let times = steps(engine, &module, size, 1);
+            report(&format!("  {allocation}, {label}"), &times);
+        }
+    }
+
     println!("\nloading");
     loading(&function, &wasm);
 
@@ -69,6 +79,20 @@ fn main() {
     let one = throughput(&pooled, &module, 1);
     let two = throughput(&pooled, &module, 2);
     println!("  1 worker {one:>10.0}\n  2 workers {two:>9.0}  ({:.2} times)", two / one);
+}
+
+/// The same program for WASI 0.2, with wasmtime's adapter.
+fn component(wasm: &[u8]) -> Vec<u8> {
+    use wasi_preview1_component_adapter_provider::{
+        WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+    };
+    wit_component::ComponentEncoder::default()
+        .module(wasm)
+        .and_then(|encoder| {
+            encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)
+        })
+        .and_then(|mut encoder| encoder.encode())
+        .expect("a component")
 }
 
 fn engine(allocation: Allocation) -> Engine {

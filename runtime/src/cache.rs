@@ -20,6 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::check::Kind;
 use crate::module::Digest;
 
 /// Changes when the files' own form does, or when the checks before compiling become stricter.
@@ -105,13 +106,18 @@ impl DiskCache {
         Ok(Self { dir, suffix: format!("-{:016x}-{FORMAT}.cwasm", hasher.finish()) })
     }
 
-    fn name(&self, digest: Digest) -> String {
-        format!("{digest}{}", self.suffix)
+    /// A component's file says so in its name, although its digest alone tells it from every module.
+    fn name(&self, digest: Digest, kind: Kind) -> String {
+        let kind = match kind {
+            Kind::Core => "",
+            Kind::Component => "-component",
+        };
+        format!("{digest}{kind}{}", self.suffix)
     }
 
     /// The compiled form of a module, if it is here and whole.
-    pub(crate) fn get(&self, digest: Digest) -> Option<CheckedFile> {
-        let name = self.name(digest);
+    pub(crate) fn get(&self, digest: Digest, kind: Kind) -> Option<CheckedFile> {
+        let name = self.name(digest, kind);
         // Non-blocking, so that a pipe under this name can't hold us up.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match rustix::fs::openat(&self.dir, &name, flags, Mode::empty()) {
@@ -136,8 +142,8 @@ impl DiskCache {
     }
 
     /// Keeps the compiled form of a module. That it can't is no failure: the next process compiles.
-    pub(crate) fn put(&self, digest: Digest, code: &[u8]) {
-        let name = self.name(digest);
+    pub(crate) fn put(&self, digest: Digest, kind: Kind, code: &[u8]) {
+        let name = self.name(digest, kind);
         if let Err(error) = self.write(&name, code).and_then(|()| self.prune(&name)) {
             tracing::debug!("can't keep `{name}` in the cache: {error}");
         }

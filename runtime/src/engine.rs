@@ -2,18 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use wasmtime::{Config, InstanceAllocationStrategy, Linker, OperatorCost, OptLevel, PoolingAllocationConfig};
 
 use crate::cache::{CacheError, DiskCache};
+use crate::component::World;
 use crate::module_cache::ModuleCache;
 use crate::sandbox::{Slots, State};
 
 /// Table elements that a pooled instance can have at most; see [`Limits::table_elements`](crate::Limits).
 const POOL_TABLE_ELEMENTS: usize = 100_000;
+
+/// What the host keeps of one component that runs, with all its instances, outside its memories and tables.
+const COMPONENT_INSTANCE_BYTES: usize = 8 << 20;
 
 /// Finished instances that one Store may collect where no pool bounds them.
 const STORE_INSTANCES: u32 = 1_000;
@@ -107,6 +111,8 @@ pub struct Engine {
 pub(crate) struct EngineInner {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) linker: Linker<State>,
+    /// What components see, made for the first of them.
+    pub(crate) components: OnceLock<wasmtime::component::Linker<World>>,
     pub(crate) modules: ModuleCache,
     pub(crate) disk: Option<DiskCache>,
     pub(crate) compiler: Compiler,
@@ -157,6 +163,7 @@ impl Engine {
             inner: Arc::new(EngineInner {
                 wasmtime,
                 linker,
+                components: OnceLock::new(),
                 modules: ModuleCache::default(),
                 disk,
                 compiler,
@@ -245,10 +252,17 @@ fn on_demand() -> wasmtime::Result<wasmtime::Engine> {
 fn pooled(slots: u32, keep_resident: usize) -> wasmtime::Result<wasmtime::Engine> {
     let mut pool = PoolingAllocationConfig::new();
     // `pagemap_scan` stays off, its default: a dirty page that is swapped out would escape the clearing.
+    // A slot is an instance of a module with its memory and its table. A component takes as many as it has instances, so
+    // none of its own bounds is reached before the slots run out; and one stack for all of them.
     pool.total_core_instances(slots)
         .total_memories(slots)
         .total_tables(slots)
         .total_stacks(slots)
+        .total_component_instances(slots)
+        .max_component_instance_size(COMPONENT_INSTANCE_BYTES)
+        .max_core_instances_per_component(slots)
+        .max_memories_per_component(slots)
+        .max_tables_per_component(slots)
         .max_memories_per_module(1)
         .max_tables_per_module(1)
         .max_core_instance_size(4 << 20)

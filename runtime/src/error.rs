@@ -40,11 +40,11 @@ pub enum ModuleError {
         /// What they seem to be instead.
         found: &'static str,
     },
-    /// A component, where a core module is expected.
+    /// A component, where a core module is expected: components can't be compiled into a program.
     #[error(
-        "the module is a WebAssembly component; compile the function for WASI preview 1 instead, for example with the Rust target `wasm32-wasip1`"
+        "the module is a WebAssembly component, which can't be embedded; compile the function for WASI preview 1, for example with the Rust target `wasm32-wasip1`"
     )]
-    Component,
+    EmbeddedComponent,
     /// It starts like a module but is damaged or breaks a rule of WebAssembly.
     #[error("the WebAssembly module is not valid: {0}")]
     Invalid(String),
@@ -69,18 +69,24 @@ pub enum ModuleError {
     /// It needs something that no host of WASI programs offers.
     #[error("the module imports {imports}, which functions do not get; {advice}")]
     MissingImport {
-        /// The unknown imports, as `module`.`name`, the first few.
+        /// The unknown imports, the first few: as `module`.`name`, those of a component as `name`.
         imports: String,
         /// What that tells about how it was built, and what to do.
         advice: &'static str,
     },
     /// It imports or exports a known name with another signature.
-    #[error("the module does not fit WASI preview 1: {0}")]
+    #[error("the module does not fit WASI: {0}")]
     Interface(String),
     /// It is no program.
     #[error("the module has no `_start` function to run; {advice}")]
     NoStart {
         /// What it seems to be, and what to do.
+        advice: &'static str,
+    },
+    /// As `NoStart`, for a component.
+    #[error("the component does not export `wasi:cli/run`, so there is nothing to run; {advice}")]
+    NoRun {
+        /// What to do.
         advice: &'static str,
     },
     /// It calls WASI but keeps its memory to itself.
@@ -174,6 +180,8 @@ impl RunFailure {
             Self::Memory { .. } => Cause::Limit(LimitName::Memory),
             Self::Table { .. } => Cause::Limit(LimitName::TableElements),
             Self::StdoutTooLarge { .. } => Cause::Limit(LimitName::Stdout),
+            // To its host it is what a trap is to the machine.
+            Self::BadCall(_) => Cause::Trap(TrapKind::Other),
             Self::Start(_) => Cause::NotStarted,
         })
     }
@@ -238,6 +246,9 @@ pub enum RunFailure {
         /// [`Limits::stdout`](crate::Limits::stdout).
         limit: u64,
     },
+    /// A component made a call that is against the rules of components or of WASI, which ends it.
+    #[error("the function called its host in a way that is not allowed: {0}")]
+    BadCall(String),
     /// The system could not give it an instance.
     #[error("the function can't be started: {0}")]
     Start(String),

@@ -8,6 +8,7 @@ mod cache;
 mod call;
 mod cancel;
 mod check;
+mod component;
 mod condition;
 mod engine;
 mod error;

@@ -8,12 +8,13 @@ use std::sync::atomic::Ordering;
 use sha2::{Digest as _, Sha256};
 use wasmtime::{ExternType, InstancePre, ModuleExport};
 
+use crate::check::{self, Kind};
+use crate::component::Command;
 use crate::engine::{Compiler, Engine};
 use crate::error::ModuleError;
 use crate::module_cache::Key;
-use crate::native::PrecompiledCode;
+use crate::native::{self, PrecompiledCode};
 use crate::sandbox::State;
-use crate::{check, native};
 
 /// The SHA-256 of a wasm module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,9 +54,9 @@ pub struct FunctionModule {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ModuleCode {
-    /// A wasm module in memory.
+    /// A wasm module or component in memory.
     Wasm(Arc<[u8]>),
-    /// A wasm module in a file, read anew at each load.
+    /// A wasm module or component in a file, read anew at each load.
     File(PathBuf),
     /// A module that was compiled when this program was built.
     Precompiled(PrecompiledCode),
@@ -63,12 +64,20 @@ pub enum ModuleCode {
 
 /// A module that is compiled, checked and linked: ready to run any number of times, on any thread.
 /// Clones are the same module.
+///
+/// It is a core module for WASI preview 1 or a component for WASI 0.2 (a command); the file itself says which.
 #[derive(Clone)]
 pub struct Module {
     pub(crate) inner: Arc<ModuleInner>,
 }
 
-pub(crate) struct ModuleInner {
+pub(crate) enum ModuleInner {
+    Core(Program),
+    Component(Command),
+}
+
+/// A core module that is linked.
+pub(crate) struct Program {
     pub(crate) pre: InstancePre<State>,
     /// `_start`, looked up once.
     pub(crate) start: ModuleExport,
@@ -78,7 +87,19 @@ pub(crate) struct ModuleInner {
 
 impl std::fmt::Debug for Module {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Module").field("name", &self.inner.pre.module().name()).finish_non_exhaustive()
+        match &*self.inner {
+            ModuleInner::Core(program) => {
+                f.debug_struct("Module").field("name", &program.pre.module().name()).finish_non_exhaustive()
+            }
+            ModuleInner::Component(_) => f.write_str("Module(component)"),
+        }
+    }
+}
+
+impl Module {
+    /// Whether it is a component, a program for WASI 0.2; else it is a core module, a program for WASI preview 1.
+    pub fn is_component(&self) -> bool {
+        matches!(*self.inner, ModuleInner::Component(_))
     }
 }
 
@@ -121,9 +142,13 @@ impl Engine {
     /// From wasm to a linked module, through the compile cache.
     fn build(&self, wasm: &[u8], digest: Digest) -> Result<Module, ModuleError> {
         let inner = &self.inner;
-        if let Some(file) = inner.disk.as_ref().and_then(|cache| cache.get(digest)) {
-            match native::map(&inner.wasmtime, file) {
-                Ok(module) => return self.link(&module),
+        let kind = Kind::of(wasm);
+        if kind == Kind::Component {
+            Command::fits(inner, wasm)?;
+        }
+        if let Some(file) = inner.disk.as_ref().and_then(|cache| cache.get(digest, kind)) {
+            match native::map(&inner.wasmtime, file, kind) {
+                Ok(module) => return self.link_with(module, wasm),
                 // Made by another build under the same name, at worst: compiled anew below.
                 Err(error) => tracing::debug!("compiled module {digest} is of no use: {error:#}"),
             }
@@ -134,14 +159,24 @@ impl Engine {
         }
         inner.compilations.fetch_add(1, Ordering::Relaxed);
         tracing::debug!("compiling module {digest}, {} bytes", wasm.len());
-        let module = wasmtime::Module::from_binary(&inner.wasmtime, wasm).map_err(|error| compile_error(&error))?;
+        let module = Compiled::from_wasm(&inner.wasmtime, wasm, kind).map_err(|error| compile_error(&error))?;
         if let Some(cache) = &inner.disk {
             match module.serialize() {
-                Ok(code) => cache.put(digest, &code),
+                Ok(code) => cache.put(digest, kind, &code),
                 Err(error) => tracing::debug!("can't keep module {digest}: {error:#}"),
             }
         }
-        self.link(&module)
+        self.link_with(module, wasm)
+    }
+
+    fn link_with(&self, module: Compiled, wasm: &[u8]) -> Result<Module, ModuleError> {
+        match module {
+            Compiled::Core(module) => self.link(&module),
+            Compiled::Component(component) => {
+                let command = Command::link(&self.inner, &component, wasm)?;
+                Ok(Module { inner: Arc::new(ModuleInner::Component(command)) })
+            }
+        }
     }
 
     fn link(&self, module: &wasmtime::Module) -> Result<Module, ModuleError> {
@@ -153,7 +188,29 @@ impl Engine {
             .filter(|_| module.get_export("_start").is_some_and(runnable))
             .ok_or(ModuleError::NoStart { advice: check::NO_START_ADVICE })?;
         let memory = module.get_export_index("memory");
-        Ok(Module { inner: Arc::new(ModuleInner { pre, start, memory }) })
+        Ok(Module { inner: Arc::new(ModuleInner::Core(Program { pre, start, memory })) })
+    }
+}
+
+/// Compiled code, not linked yet.
+pub(crate) enum Compiled {
+    Core(wasmtime::Module),
+    Component(wasmtime::component::Component),
+}
+
+impl Compiled {
+    fn from_wasm(engine: &wasmtime::Engine, wasm: &[u8], kind: Kind) -> wasmtime::Result<Self> {
+        match kind {
+            Kind::Core => wasmtime::Module::from_binary(engine, wasm).map(Self::Core),
+            Kind::Component => wasmtime::component::Component::from_binary(engine, wasm).map(Self::Component),
+        }
+    }
+
+    fn serialize(&self) -> wasmtime::Result<Vec<u8>> {
+        match self {
+            Self::Core(module) => module.serialize(),
+            Self::Component(component) => component.serialize(),
+        }
     }
 }
 
@@ -181,9 +238,12 @@ fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModuleError> {
 }
 
 /// Compiles a module for the oldest processor that the architecture's programs support, to be embedded
-/// in a program as [`PrecompiledCode`]. The module goes through the same checks as at run time.
+/// in a program as [`PrecompiledCode`]. The module goes through the same checks as at run time. It must be a core module.
 pub fn precompile(wasm: &[u8]) -> Result<Vec<u8>, ModuleError> {
     check::structure(wasm)?;
+    if Kind::of(wasm) == Kind::Component {
+        return Err(ModuleError::EmbeddedComponent);
+    }
     let mut config = crate::engine::base_config();
     native::baseline(&mut config)
         .and_then(|()| wasmtime::Engine::new(&config))

@@ -13,6 +13,8 @@
 use std::ptr::NonNull;
 
 use crate::cache::CheckedFile;
+use crate::check::Kind;
+use crate::module::Compiled;
 
 /// A compiled module that is part of this program, made by [`precompile`](crate::precompile).
 #[derive(Clone, Copy)]
@@ -72,12 +74,22 @@ impl std::fmt::Debug for PrecompiledCode {
     }
 }
 
-/// Maps a compiled module that this program wrote earlier.
-pub(crate) fn map(engine: &wasmtime::Engine, file: CheckedFile) -> wasmtime::Result<wasmtime::Module> {
-    // SAFETY: `CheckedFile` is made only for a regular file with a single link that we own, opened below
-    // a directory that only we may write, whose content has the length and checksum that were written
-    // with it. Such files are never modified in place, so the mapping stays what was checked.
-    unsafe { wasmtime::Module::deserialize_open_file(engine, file.into_file()) }
+/// Maps a compiled module that this program wrote earlier. A component is copied: there is no way to hand its open file
+/// over.
+pub(crate) fn map(engine: &wasmtime::Engine, file: CheckedFile, kind: Kind) -> wasmtime::Result<Compiled> {
+    let mut file = file.into_file();
+    match kind {
+        // SAFETY: `CheckedFile` is made only for a regular file with a single link that we own, opened below
+        // a directory that only we may write, whose content has the length and checksum that were written
+        // with it. Such files are never modified in place, so the mapping stays what was checked.
+        Kind::Core => unsafe { wasmtime::Module::deserialize_open_file(engine, file) }.map(Compiled::Core),
+        Kind::Component => {
+            let mut code = Vec::new();
+            std::io::Read::read_to_end(&mut file, &mut code)?;
+            // SAFETY: as above; the same open file was read.
+            unsafe { wasmtime::component::Component::deserialize(engine, code) }.map(Compiled::Component)
+        }
+    }
 }
 
 /// Whether code can run in the pages of the program's own data: they are made executable by [`Pages`], which does not

@@ -79,12 +79,10 @@ fn inspect_file(path: &Path) -> Result<String> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let engine = Engine::new(EngineConfig::default())?;
-    engine
+    let module = engine
         .load(&FunctionModule { name, code: ModuleCode::File(path.to_owned()) })
         .with_context(|| format!("cannot use `{}`", path.display()))?;
     let (size, digest) = (bytes.len(), Digest::of(&bytes));
-    Ok(format!(
-        "file      {}\nsize      {size} bytes\ndigest    sha256:{digest}\nkind      WASI preview 1 command\n",
-        path.display()
-    ))
+    let kind = if module.is_component() { "WASI 0.2 command (a component)" } else { "WASI preview 1 command" };
+    Ok(format!("file      {}\nsize      {size} bytes\ndigest    sha256:{digest}\nkind      {kind}\n", path.display()))
 }

@@ -1,11 +1,13 @@
-//! What the sandbox costs: set-labels as an embedded module, metered, and the same code compiled for this machine.
+//! What the sandbox costs: set-labels as an embedded module, metered, as a component, and the same code compiled for this
+//! machine.
 //!
 //! `cargo bench -p portico-catalog --bench native_ratio [-- MODULE.wasm]`
 //!
 //! Both get the same `ResourceList` of 1,000 Deployments (2 MB) and their answers must be equal. The native side is a
 //! child process that runs the function's own library from bytes to bytes; the sandboxed side runs here, with fuel and
 //! epochs on, its Store made and dropped each time. Rounds alternate; CPU time of the running thread, fastest and
-//! median. A module named on the command line takes the place of the embedded one, compiled for this very machine.
+//! median. A module named on the command line takes the place of the embedded one, compiled for this very machine. The
+//! component is the module that `cargo xtask functions` left in `target/functions`, with wasmtime's adapter.
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
@@ -18,8 +20,12 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use portico_catalog::Catalog;
 use portico_runtime::{
-    CancelToken, Engine, EngineConfig, FunctionModule, FunctionSource, Invocation, Limits, ModuleCode, Sandbox,
+    CancelToken, Engine, EngineConfig, FunctionModule, FunctionSource, Invocation, Limits, Module, ModuleCode, Sandbox,
 };
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+};
+use wit_component::ComponentEncoder;
 
 /// What sets the label in the middle of a render.
 const CONFIG: &str =
@@ -45,31 +51,55 @@ fn main() {
     let module = engine.load(&function).expect("a module");
     let input = package::list(1_000, "", Some(CONFIG));
     let mut child = Native::start(&input);
-    let (mut sandboxed, mut natively) = (Vec::new(), Vec::new());
-    let mut fuel = 0;
-    for round in 0..=ROUNDS {
+    let component = component().map(|code| {
+        let function = FunctionModule { name: function.name.clone(), code: ModuleCode::Wasm(code.into()) };
+        engine.load(&function).expect("a component")
+    });
+    let run = |module: &Module| {
         let call = Invocation { name: function.name.clone(), stdin: input.clone(), ..Invocation::default() };
         let started = cpu_time();
         let mut sandbox = Sandbox::new(&engine, Limits::default(), CancelToken::new());
-        let output = sandbox.run(&module, call).expect("a run");
+        let output = sandbox.run(module, call).expect("a run");
         drop(sandbox);
-        let time = cpu_time().saturating_sub(started);
+        (cpu_time().saturating_sub(started), output)
+    };
+    let (mut sandboxed, mut composed, mut natively) = (Vec::new(), Vec::new(), Vec::new());
+    let mut fuel = 0;
+    for round in 0..=ROUNDS {
+        let (time, output) = run(&module);
+        let other = component.as_ref().map(&run);
         let (native_time, length, sum) = child.round();
         assert_eq!((output.stdout.len() as u64, checksum(&output.stdout)), (length, sum), "the answers differ");
+        if let Some((_, other)) = &other {
+            assert!(other.stdout == output.stdout, "the component answers differently");
+        }
         fuel = output.fuel_used;
         // the first round warms up
         if round > 0 {
             sandboxed.push(time);
+            composed.extend(other.iter().map(|(time, _)| *time));
             natively.push(native_time);
         }
     }
     child.stop();
     println!("set-labels on {} bytes, CPU time         fastest     median", input.len());
     let ours = report("  embedded module, metered", &mut sandboxed);
+    if !composed.is_empty() {
+        report("  component, metered", &mut composed);
+    }
     let native = report("  native", &mut natively);
     let ratio = |n: usize| ours[n].as_secs_f64() / native[n].as_secs_f64();
     println!("  ratio                            {:>13.2} {:>10.2}", ratio(0), ratio(1));
     println!("  fuel: {fuel}, {:.0} a byte", fuel as f64 / input.len() as f64);
+}
+
+/// The module that holds set-labels, as a component; none where the functions are not built.
+fn component() -> Option<Vec<u8>> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/functions/catalog-small.wasm");
+    let wasm = std::fs::read(path).ok()?;
+    let encoder = ComponentEncoder::default().module(&wasm).expect("a module");
+    let adapted = encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER);
+    Some(adapted.and_then(|mut encoder| encoder.encode()).expect("a component"))
 }
 
 fn report(what: &str, times: &mut [Duration]) -> [Duration; 2] {

@@ -1,5 +1,6 @@
 //! The sandbox: everything that the functions of one render run in.
 
+mod component;
 mod slots;
 mod state;
 
@@ -9,14 +10,13 @@ use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
 
 use self::slots::Permits;
 pub(crate) use self::slots::Slots;
-use self::state::{Clock, Limiter};
-pub(crate) use self::state::{State, Stop};
+pub(crate) use self::state::{Clock, Limiter, State, Stop};
 use crate::cancel::CancelToken;
 use crate::engine::Engine;
 use crate::error::{Deadline, RunError, RunFailure, TrapKind};
 use crate::limits::{Limits, StepLimits};
-use crate::module::Module;
-use crate::wasi::Context;
+use crate::module::{Module, ModuleInner, Program};
+use crate::wasi::{Context, Stderr};
 
 /// Calls shown of a crash.
 const BACKTRACE_FRAMES: usize = 5;
@@ -62,7 +62,8 @@ pub struct RunOutput {
 }
 
 /// One render: a Store in which its functions run one after the other, each in a fresh instance with a
-/// world of its own, under one fuel budget, one deadline and one cancel token.
+/// world of its own, under one fuel budget, one deadline and one cancel token. A component has a Store of its own for
+/// each run, under the same budget.
 ///
 /// A fresh Store with what is left of the budget takes over when finished functions hold too much
 /// memory ([`Limits::retained_memory`]), when others wait for a pooled engine's slots, and after a
@@ -137,16 +138,26 @@ impl Sandbox {
         self.fuel = self.fuel.saturating_add(granted);
         self.fuel_granted = self.fuel_granted.saturating_add(granted);
 
+        match &*module.inner {
+            ModuleInner::Core(program) => self.run_program(program, call, limits, started),
+            ModuleInner::Component(command) => self.run_component(command, call, limits, started),
+        }
+    }
+
+    /// Runs a core module.
+    fn run_program(
+        &mut self,
+        program: &Program,
+        call: Invocation,
+        limits: StepLimits,
+        started: Instant,
+    ) -> Result<RunOutput, RunError> {
         let mut live = match self.take_store(&limits) {
             Ok(live) => live,
             Err(failure) => return Err(not_started(failure, started)),
         };
-        // The budget that the step can run out of: its own, or what the render has left.
-        let own_budget = limits.fuel < self.fuel;
-        let fuel = self.fuel.min(limits.fuel);
+        let step = self.start_step(limits, started);
         live.instances += 1;
-        // Not before: waiting for a slot is not the function's doing.
-        self.clock.start_step(Instant::now(), &limits);
         let store = &mut live.store;
         let state = store.data_mut();
         state.wasi = Context::new(call, &limits, std::mem::take(&mut self.spare));
@@ -156,55 +167,54 @@ impl Sandbox {
 
         // First the deadline, then the look at the flag: a cancel that comes between the two moves the
         // epoch past the deadline, one that came before is seen here. `execute` looks after arming.
-        let result = store.set_fuel(fuel).and_then(|()| execute(store, module));
+        let result = store.set_fuel(step.fuel).and_then(|()| execute(store, program));
 
-        let fuel_used = fuel - store.get_fuel().unwrap_or(0).min(fuel);
-        self.fuel -= fuel_used;
+        let fuel_left = store.get_fuel().unwrap_or(0);
         let state = store.data_mut();
         self.clock = state.clock;
-        let peak_memory = state.limiter.memory_of_step();
-        let memory_refused = state.limiter.memory_refused();
-        let table_refused = state.limiter.table_refused();
-        let (stdout, stderr, spare) = state.wasi.take_output();
-        self.spare = spare;
-
-        let failure = match result {
+        let left = Left::new(fuel_left, &state.limiter, &mut state.wasi);
+        let outcome = match result {
             Ok(()) => Ok(0),
-            Err(error) => match error.downcast_ref::<Stop>() {
-                Some(Stop::Exit(code)) => Ok(*code),
-                Some(stop) => Err(self.stopped(*stop, &limits, own_budget)),
-                None if error.downcast_ref::<Trap>() == Some(&Trap::OutOfFuel) => {
-                    Err(self.stopped(Stop::OutOfFuel, &limits, own_budget))
-                }
-                // A crash after a refusal is what that refusal led to.
-                None if memory_refused => Err(RunFailure::Memory { limit: limits.memory }),
-                None if table_refused => Err(RunFailure::Table { limit: limits.table_elements }),
-                None => Err(crashed(&error)),
-            },
+            Err(error) => self.end_of(&error, &step, &left).unwrap_or_else(|| Err(not_startable(&error))),
         };
-        match failure {
-            Ok(exit_code) => {
-                // Given back now rather than before the next run: the host is about to read the output.
-                self.store = Some(live).filter(|live| self.is_small(live));
-                Ok(RunOutput {
-                    exit_code,
-                    stdout,
-                    stderr: stderr.kept,
-                    stderr_dropped: stderr.dropped,
-                    fuel_used,
-                    peak_memory,
-                    memory_refused,
-                    elapsed: started.elapsed(),
-                })
-            }
-            // The Store goes with everything in it.
+        if outcome.is_ok() {
+            // Given back now rather than before the next run: the host is about to read the output. After a failure
+            // the Store goes with everything in it.
+            self.store = Some(live).filter(|live| self.is_small(live));
+        }
+        self.conclude(outcome, &step, left)
+    }
+
+    /// Starts a step's time and finds its fuel. Not before it has its slots: waiting for them is not the function's doing.
+    fn start_step(&mut self, limits: StepLimits, started: Instant) -> Step {
+        self.clock.start_step(Instant::now(), &limits);
+        Step { fuel: self.fuel.min(limits.fuel), own_budget: limits.fuel < self.fuel, limits, started }
+    }
+
+    /// What a run comes to. `outcome` is its exit code, if it ended by itself.
+    fn conclude(&mut self, outcome: Result<i32, RunFailure>, step: &Step, left: Left) -> Result<RunOutput, RunError> {
+        let Left { fuel, peak_memory, memory_refused, stdout, stderr, spare, .. } = left;
+        let fuel_used = step.fuel - fuel.min(step.fuel);
+        self.fuel -= fuel_used;
+        self.spare = spare;
+        match outcome {
+            Ok(exit_code) => Ok(RunOutput {
+                exit_code,
+                stdout,
+                stderr: stderr.kept,
+                stderr_dropped: stderr.dropped,
+                fuel_used,
+                peak_memory,
+                memory_refused,
+                elapsed: step.started.elapsed(),
+            }),
             Err(failure) => Err(RunError {
                 failure,
                 stderr: stderr.kept,
                 stderr_dropped: stderr.dropped,
                 fuel_used,
                 peak_memory,
-                elapsed: started.elapsed(),
+                elapsed: step.started.elapsed(),
             }),
         }
     }
@@ -218,7 +228,7 @@ impl Sandbox {
             .take()
             .filter(|live| !wanted && live.instances < self.engine.inner.store_instances && self.is_small(live));
         if let Some(mut live) = usable
-            && live.permits.as_mut().is_none_or(Permits::try_take)
+            && live.permits.as_mut().is_none_or(|permits| permits.try_take(1))
         {
             return Ok(live);
         }
@@ -226,11 +236,11 @@ impl Sandbox {
         let permits = slots
             .map(|slots| {
                 let mut permits = Permits::none(slots);
-                permits.take(&self.cancel, self.clock.render_left()).map(|()| permits)
+                permits.take(1, &self.cancel, self.clock.render_left()).map(|()| permits)
             })
             .transpose()
             .map_err(|stop| self.stopped(stop, limits, false))?;
-        let store = self.new_store().map_err(|error| RunFailure::Start(format!("{error:#}")))?;
+        let store = self.new_store().map_err(|error| not_startable(&error))?;
         self.stores_created += 1;
         Ok(LiveStore { store, instances: 0, permits })
     }
@@ -274,14 +284,64 @@ impl Sandbox {
             Stop::StdoutFull => RunFailure::StdoutTooLarge { limit: limits.stdout },
         }
     }
+
+    /// What an error means that wasmtime reports: the function's exit, or why it failed. None if it is not the function's
+    /// doing.
+    fn end_of(&self, error: &wasmtime::Error, step: &Step, left: &Left) -> Option<Result<i32, RunFailure>> {
+        let limits = &step.limits;
+        let trap = error.downcast_ref::<Trap>();
+        match error.downcast_ref::<Stop>() {
+            Some(Stop::Exit(code)) => Some(Ok(*code)),
+            Some(stop) => Some(Err(self.stopped(*stop, limits, step.own_budget))),
+            None if trap == Some(&Trap::OutOfFuel) => Some(Err(self.stopped(Stop::OutOfFuel, limits, step.own_budget))),
+            // A crash after a refusal is what that refusal led to.
+            None if left.memory_refused => Some(Err(RunFailure::Memory { limit: limits.memory })),
+            None if left.table_refused => Some(Err(RunFailure::Table { limit: limits.table_elements })),
+            None => trap.map(|trap| Err(RunFailure::Trap { kind: kind(*trap), backtrace: backtrace(error) })),
+        }
+    }
 }
 
-/// What wasmtime reports of a function that ended without anyone's word.
-fn crashed(error: &wasmtime::Error) -> RunFailure {
-    match error.downcast_ref::<Trap>() {
-        Some(trap) => RunFailure::Trap { kind: kind(*trap), backtrace: backtrace(error) },
-        None => RunFailure::Start(format!("{error:#}")),
+/// The step that runs.
+struct Step {
+    limits: StepLimits,
+    /// What it may use: its own budget, or what the render has left.
+    fuel: u64,
+    /// It is its own.
+    own_budget: bool,
+    started: Instant,
+}
+
+/// What a run left behind, however it ended.
+struct Left {
+    fuel: u64,
+    peak_memory: u64,
+    memory_refused: bool,
+    table_refused: bool,
+    stdout: Vec<u8>,
+    stderr: Stderr,
+    /// A buffer for the next run.
+    spare: Vec<u8>,
+}
+
+impl Left {
+    fn new(fuel: u64, limiter: &Limiter, context: &mut Context) -> Self {
+        let (stdout, stderr, spare) = context.take_output();
+        Self {
+            fuel,
+            peak_memory: limiter.memory_of_step(),
+            memory_refused: limiter.memory_refused(),
+            table_refused: limiter.table_refused(),
+            stdout,
+            stderr,
+            spare,
+        }
     }
+}
+
+/// The system's reason not to run a function.
+fn not_startable(error: &wasmtime::Error) -> RunFailure {
+    RunFailure::Start(format!("{error:#}"))
 }
 
 impl std::fmt::Debug for Sandbox {
@@ -294,15 +354,14 @@ impl std::fmt::Debug for Sandbox {
 }
 
 /// Arms the deadline and runs: the module's start function and then `_start`, both under all limits.
-fn execute(store: &mut Store<State>, module: &Module) -> wasmtime::Result<()> {
+fn execute(store: &mut Store<State>, program: &Program) -> wasmtime::Result<()> {
     store.set_epoch_deadline(1);
     store.data().check()?;
-    let module = &module.inner;
-    let instance = module.pre.instantiate(&mut *store)?;
-    let memory = module.memory.and_then(|export| instance.get_module_export(&mut *store, &export)?.into_memory());
+    let instance = program.pre.instantiate(&mut *store)?;
+    let memory = program.memory.and_then(|export| instance.get_module_export(&mut *store, &export)?.into_memory());
     store.data_mut().memory = memory;
     let start = instance
-        .get_module_export(&mut *store, &module.start)
+        .get_module_export(&mut *store, &program.start)
         .and_then(wasmtime::Extern::into_func)
         .ok_or_else(|| wasmtime::Error::msg("`_start` is not a function"))?;
     start.typed::<(), ()>(&mut *store)?.call(&mut *store, ())

@@ -14,13 +14,13 @@ use crate::sandbox::{State, Stop};
 const RANDOM_CHUNK: u32 = 1 << 20;
 
 /// The wall clock when a function starts: 2000-01-01T00:00:00Z, in nanoseconds.
-const WALL_START: u64 = 946_684_800_000_000_000;
+pub(crate) const WALL_START: u64 = 946_684_800_000_000_000;
 
 /// The monotonic clock when a function starts. Not 0, which the Go runtime takes for a broken clock.
-const MONOTONIC_START: u64 = 1_000_000_000;
+pub(crate) const MONOTONIC_START: u64 = 1_000_000_000;
 
 /// What `clock_res_get` says, in nanoseconds.
-const CLOCK_RESOLUTION: u64 = 1_000;
+pub(crate) const CLOCK_RESOLUTION: u64 = 1_000;
 
 type Guest<'a> = Caller<'a, State>;
 type Answer = wasmtime::Result<i32>;

@@ -1,6 +1,5 @@
 //! What one run of a function has: its input, its output, its arguments.
 
-use super::Fail;
 use super::abi::Errno;
 use crate::limits::StepLimits;
 use crate::sandbox::{Invocation, Stop};
@@ -105,10 +104,10 @@ impl Context {
     }
 
     /// Makes room on stdout for this many bytes, or ends the function.
-    pub(crate) fn reserve_stdout(&mut self, count: usize) -> Result<(), Fail> {
+    pub(crate) fn reserve_stdout(&mut self, count: usize) -> Result<(), Stop> {
         let total = self.stdout.len() as u64 + count as u64;
         if total > self.stdout_limit {
-            return Err(Stop::StdoutFull.into());
+            return Err(Stop::StdoutFull);
         }
         if self.stdout.capacity() == 0 {
             self.stdout = std::mem::take(&mut self.spare);

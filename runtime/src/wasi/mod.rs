@@ -15,7 +15,9 @@ mod context;
 mod memory;
 mod poll;
 
-pub(crate) use self::context::Context;
+pub(crate) use self::calls::{CLOCK_RESOLUTION, MONOTONIC_START, WALL_START};
+pub(crate) use self::context::{Context, Random, Stderr};
+pub(crate) use self::poll::MAX_SUBSCRIPTIONS;
 
 use wasmtime::{Caller, Linker};
 
@@ -77,10 +79,10 @@ pub(crate) const NAMES: [&str; 46] = [
 ];
 
 /// Fuel for any call: what entering and leaving the host costs in time, in instructions.
-const CALL_FUEL: u64 = 64;
+pub(crate) const CALL_FUEL: u64 = 64;
 
 /// Bytes that are moved for one unit of fuel.
-const BYTES_PER_FUEL: u64 = 16;
+pub(crate) const BYTES_PER_FUEL: u64 = 16;
 
 /// How a call ends if not well: with an error that the guest sees, or with the end of the guest.
 #[derive(Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ const SUBSCRIPTION_BYTES: u32 = 48;
 const EVENT_BYTES: u32 = 32;
 
 /// Things that one call can wait for. Programs without sockets wait for a handful.
-const MAX_SUBSCRIPTIONS: u32 = 1024;
+pub(crate) const MAX_SUBSCRIPTIONS: u32 = 1024;
 
 const TAG_CLOCK: u8 = 0;
 const TAG_READ: u8 = 1;

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+};
+use wit_component::ComponentEncoder;
+
 use portico_runtime::{
     CancelToken, Engine, EngineConfig, FunctionModule, Invocation, Limits, Module, ModuleCode, RunError, RunOutput,
     Sandbox,
@@ -57,6 +62,18 @@ pub(crate) fn importing(imports: &str, body: &str) -> Vec<u8> {
 /// A wasm module from this text alone.
 pub(crate) fn bare(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same program as a component for WASI 0.2, made as toolchains make them: with the adapter that gives a program
+/// for preview 1 its calls. The program must export its memory.
+pub(crate) fn component(wasm: &[u8]) -> Vec<u8> {
+    ComponentEncoder::default()
+        .module(wasm)
+        .and_then(|encoder| {
+            encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)
+        })
+        .and_then(|encoder| encoder.validate(true).encode())
+        .unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 pub(crate) fn engine() -> Engine {

@@ -2,6 +2,7 @@
 
 mod cache;
 mod cancel;
+mod components;
 mod guests;
 mod limits;
 mod modules;

@@ -30,7 +30,7 @@ fn what_is_no_module_is_told_for_what_it_is() {
         (b"#!/bin/sh\n", "not a WebAssembly module: it is a script"),
         (b"apiVersion: v1\n", "not a WebAssembly module: it does not start with"),
         (b"\n (module)", "not a WebAssembly module: it is WebAssembly text"),
-        (b"\0asm\x0d\0\x01\0", "the module is a WebAssembly component"),
+        (b"\0asm\x0d\0\x01\0", "the component does not export `wasi:cli/run`"),
         (b"\0asm", "the WebAssembly module is not valid: "),
         (b"\0asm\x02\0\0\0", "the WebAssembly module is not valid: "),
     ] {

@@ -87,8 +87,7 @@ impl Core {
             Fate::Forgotten => {}
             Fate::Stopped => {
                 self.enqueue(&key, now, now);
-                // Not `Scheduled`, which would have it rendered anew if another scheduler has finished it meanwhile.
-                self.actions.push(Action::Write(key.clone(), Call::Waiting(newest, String::new())));
+                self.actions.push(Action::Write(key.clone(), Call::Scheduled(newest)));
             }
             Fate::Superseded => {
                 self.counters.superseded += 1;

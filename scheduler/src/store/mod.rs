@@ -107,8 +107,7 @@ pub trait PackageStore: Clone + Send + Sync + 'static {
         result: RenderResult,
     ) -> impl Future<Output = Result<Revision, StoreError>> + Send;
 
-    /// The scheduler says how the render of this content stands. Says the revision so already, nothing is written; has
-    /// its render ended, only [`RenderState::Scheduled`] is taken, which asks for another one.
+    /// The scheduler says how the render of this content stands. Says the revision so already, nothing is written.
     fn set_state(
         &self,
         key: &RevisionKey,

@@ -74,9 +74,15 @@ fn a_missing_import_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_component_is_told_from_a_core_module() -> Result<()> {
+fn a_component_that_is_no_program_is_told_to_become_one() -> Result<()> {
     let (_place, ran) = told_of(b"\0asm\x0d\0\x01\0")?;
-    ran.exits(1)?.mentions(&["is a WebAssembly component", "WASI preview 1", "`wasm32-wasip1`"])?;
+    ran.exits(1)?.mentions(&["does not export `wasi:cli/run`", "WASI 0.2", "`wasm32-wasip2`"])?;
+    let (_place, ran) = told(r#"(component (import "wasi:http/outgoing-handler@0.2.0" (instance)))"#)?;
+    ran.exits(1)?.mentions(&["imports `wasi:http/outgoing-handler@0.2.0`", "functions have no network"])?;
+    // What a toolchain for WASI 0.2 makes before it makes the component.
+    let (_place, ran) =
+        told(r#"(module (import "wasi:cli/exit@0.2.0" "exit" (func (param i32))) (func (export "_start")))"#)?;
+    ran.exits(1)?.mentions(&["the inner part of a component only", "`wasm32-wasip2`", "`wasm32-wasip1`"])?;
     Ok(())
 }
 

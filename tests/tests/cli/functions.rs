@@ -1,7 +1,10 @@
 //! `portico functions`.
 
 use anyhow::{Context, Result, ensure};
-use portico_tests::cli::Place;
+use portico_tests::cli::{Place, config_map, kptfile_with};
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+};
 
 #[test]
 fn the_list_names_each_function_with_its_newest_tag_and_purpose() -> Result<()> {
@@ -69,6 +72,39 @@ fn a_module_of_ones_own_is_checked_and_shown() -> Result<()> {
     let ran = place.run("functions inspect $PROBES/identity.wasm")?;
     ran.exits(0)?.says("")?;
     ensure!(ran.stdout.contains("kind      WASI preview 1 command\n"), "{}", ran.stdout);
+    Ok(())
+}
+
+/// A program for preview 1 as a component for WASI 0.2.
+fn component(module: &[u8]) -> Result<Vec<u8>> {
+    wit_component::ComponentEncoder::default()
+        .module(module)?
+        .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?
+        .validate(true)
+        .encode()
+}
+
+#[test]
+fn a_component_of_ones_own_is_checked_shown_and_run() -> Result<()> {
+    let place = Place::with(&[])?;
+    let path = place.path()?.join("mine.wasm");
+    std::fs::write(&path, component(&std::fs::read(portico_tests::probes_directory()?.join("identity.wasm"))?)?)?;
+    let ran = place.run("functions inspect mine.wasm")?;
+    ran.exits(0)?.says("")?;
+    ensure!(ran.stdout.contains("kind      WASI 0.2 command (a component)\n"), "{}", ran.stdout);
+
+    // All probes are one program; the name under which it is called tells which one it is.
+    let rendered = ["$PROBES/label-all.wasm", "label-all.wasm"].map(|module| -> Result<String> {
+        let place =
+            Place::with(&[("pkg/Kptfile", &kptfile_with("image: label-all")), ("pkg/a.yaml", &config_map("a"))])?;
+        std::fs::copy(&path, place.path()?.join("label-all.wasm"))?;
+        place.run(&format!("render pkg --function label-all={module}"))?.exits(0)?;
+        place.read("pkg/a.yaml")
+    });
+    let [module, component] = rendered;
+    let component = component?;
+    ensure!(component != config_map("a"), "the function ran");
+    ensure!(component == module?, "{component}");
     Ok(())
 }
 

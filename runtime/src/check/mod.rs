@@ -4,15 +4,20 @@
 //! one function take seconds and hundreds of megabytes. The ceilings here are far above what real
 //! programs have and far below what hurts. They also turn the mistakes that authors make (wrong target,
 //! a library instead of a program) into words about that, instead of the compiler's.
+//!
+//! The file itself says what it is: after the magic word come a version and a layer, and layer 1 is a component. What a
+//! component has ([`component`]) are modules, each under the same ceilings as a module that stands alone.
 
-use wasmparser::{Encoding, ExternalKind, FunctionBody, Import, Operator, Parser, Payload, TypeRef};
+pub(crate) mod component;
+
+use wasmparser::{ExternalKind, FunctionBody, Import, Operator, Parser, Payload, TypeRef};
 
 use crate::error::ModuleError;
 use crate::wasi;
 
 /// What to tell an author whose module has nothing to run.
 pub(crate) const NO_START_ADVICE: &str =
-    "build it as a program (with a `main`) for WASI preview 1, for example with the Rust target `wasm32-wasip1`";
+    "build it as a program (with a `main`) for WASI, for example with the Rust target `wasm32-wasip1`";
 
 const REACTOR_ADVICE: &str =
     "it exports `_initialize`, so it was built as a library (reactor): build it as a program with a `main`";
@@ -20,6 +25,8 @@ const REACTOR_ADVICE: &str =
 const FUNCTIONS: u64 = 100_000;
 const TYPES: u64 = 100_000;
 const IMPORTS: u64 = 64;
+/// A module within a component imports each function of its libraries and of WASI by itself.
+const NESTED_IMPORTS: u64 = 10_000;
 const EXPORTS: u64 = 10_000;
 const GLOBALS: u64 = 10_000;
 const TABLES: u64 = 1;
@@ -31,10 +38,32 @@ const BRANCH_TARGETS: u64 = 100_000;
 /// programs are in the tens of thousands.
 const LOCALS_BY_LOOPS: u64 = 2_000_000;
 
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A core module: a program for WASI preview 1.
+    Core,
+    /// A component: a program for WASI 0.2.
+    Component,
+}
+
+impl Kind {
+    /// What the first bytes say: the magic word, a version, and the layer.
+    pub(crate) fn of(wasm: &[u8]) -> Self {
+        match wasm {
+            [0, b'a', b's', b'm', _, _, 1, 0, ..] => Self::Component,
+            _ => Self::Core,
+        }
+    }
+}
+
 /// Checks everything that can be known before compiling, except that the code is valid, which compiling
 /// finds out.
 pub(crate) fn structure(wasm: &[u8]) -> Result<(), ModuleError> {
     magic(wasm)?;
+    if Kind::of(wasm) == Kind::Component {
+        return component::structure(wasm);
+    }
     let mut counts = Counts::default();
     for payload in Parser::new(0).parse_all(wasm) {
         counts.look(payload.map_err(invalid)?)?;
@@ -68,8 +97,11 @@ fn ceiling(what: &'static str, found: u64, limit: u64) -> Result<(), ModuleError
     if found > limit { Err(ModuleError::Ceiling { what, found, limit }) } else { Ok(()) }
 }
 
+/// What was seen of one module.
 #[derive(Default)]
 struct Counts {
+    /// It is part of a component, which gives it what it imports.
+    nested: bool,
     functions: u64,
     imports: u64,
     unknown: Vec<(String, String)>,
@@ -82,12 +114,11 @@ struct Counts {
 impl Counts {
     fn look(&mut self, payload: Payload<'_>) -> Result<(), ModuleError> {
         match payload {
-            Payload::Version { encoding: Encoding::Component, .. } => return Err(ModuleError::Component),
             Payload::TypeSection(reader) => ceiling("types", reader.count().into(), TYPES)?,
             Payload::ImportSection(reader) => {
                 for import in reader.into_imports() {
                     self.imports += 1;
-                    ceiling("imports", self.imports, IMPORTS)?;
+                    ceiling("imports", self.imports, if self.nested { NESTED_IMPORTS } else { IMPORTS })?;
                     self.import(&import.map_err(invalid)?)?;
                 }
             }
@@ -134,6 +165,9 @@ impl Counts {
         if let TypeRef::Memory(memory) = &import.ty {
             memory_type(memory)?;
         }
+        if self.nested {
+            return Ok(());
+        }
         let function = matches!(import.ty, TypeRef::Func(_));
         if function && import.module == wasi::MODULE && wasi::NAMES.contains(&import.name) {
             self.calls_wasi = true;
@@ -177,7 +211,8 @@ fn import_advice(module: &str) -> &'static str {
             "it was built for browsers with wasm-bindgen: build it for `wasm32-wasip1`"
         }
         _ if module.starts_with("wasi:") => {
-            "it was built for WASI preview 2 or later: build it for WASI preview 1, for example for `wasm32-wasip1`"
+            "it was built for WASI preview 2, but is the inner part of a component only: let the toolchain make the \
+             component, for example with the Rust target `wasm32-wasip2`, or build it for `wasm32-wasip1`"
         }
         _ if module.starts_with("wasi_snapshot_preview1") => "it is not part of WASI preview 1",
         _ => "build it as a program for WASI preview 1, which gets only stdin, stdout, stderr and its arguments",

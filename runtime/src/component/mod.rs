@@ -1,0 +1,62 @@
+//! Components: programs for WASI 0.2.
+//!
+//! They see the same small world as programs for preview 1 ([`wasi`](crate::wasi)): stdin, stdout, stderr, arguments, an
+//! environment that is empty unless granted, an exit, a clock that stands still until the function sleeps, random numbers
+//! that are the same in each run. There are no files and no sockets: asking for them is answered with an error.
+//!
+//! wasmtime-wasi brings the types, the tables of resources and how they are waited for. The interfaces that a function can
+//! do something with are defined here ([`calls`]), so that each call is paid for in fuel before its work is done, as in the
+//! other world; what remains of wasmtime-wasi's own are the methods of files and sockets, of which no function ever has one.
+//! An interface is either wholly ours or wholly wasmtime-wasi's: nothing rests on which of two definitions wins.
+//!
+//! A component runs in a Store of its own, as a future on the calling thread. It is pending only when the function waits
+//! for its clock ([`clock`]), and then time jumps; a function that is not to go on has its future dropped.
+
+mod calls;
+mod clock;
+mod streams;
+mod world;
+
+pub(crate) use self::clock::Time;
+pub(crate) use self::world::World;
+
+use wasmtime::component::Component;
+use wasmtime_wasi::p2::bindings::CommandPre;
+
+use crate::check;
+use crate::engine::EngineInner;
+use crate::error::ModuleError;
+
+/// A component that is linked.
+pub(crate) struct Command {
+    pub(crate) pre: CommandPre<World>,
+    /// Instances of modules that a run makes: slots that it takes of a pool.
+    pub(crate) core_instances: u32,
+}
+
+impl Command {
+    /// Whether the engine has slots enough for a run, and how many that takes.
+    pub(crate) fn fits(engine: &EngineInner, wasm: &[u8]) -> Result<u32, ModuleError> {
+        let needed = check::component::core_instances(wasm)?;
+        match engine.slots.as_ref().map(|slots| slots.total()) {
+            Some(total) if needed > total => {
+                Err(ModuleError::Ceiling { what: "instances of modules", found: needed.into(), limit: total.into() })
+            }
+            _ => Ok(needed),
+        }
+    }
+
+    /// Gives a compiled component its world. `wasm` is what it was compiled from.
+    pub(crate) fn link(engine: &EngineInner, component: &Component, wasm: &[u8]) -> Result<Self, ModuleError> {
+        let interface = |error: wasmtime::Error| ModuleError::Interface(format!("{error:#}"));
+        let core_instances = Self::fits(engine, wasm)?;
+        let linker = if let Some(linker) = engine.components.get() {
+            linker
+        } else {
+            let linker = calls::linker(&engine.wasmtime).map_err(interface)?;
+            engine.components.get_or_init(|| linker)
+        };
+        let pre = linker.instantiate_pre(component).and_then(CommandPre::new).map_err(interface)?;
+        Ok(Self { pre, core_instances })
+    }
+}
