@@ -87,7 +87,8 @@ impl Core {
             Fate::Forgotten => {}
             Fate::Stopped => {
                 self.enqueue(&key, now, now);
-                self.actions.push(Action::Write(key.clone(), Call::Scheduled(newest)));
+                // Not `Scheduled`, which would have it rendered anew if another scheduler has finished it meanwhile.
+                self.actions.push(Action::Write(key.clone(), Call::Waiting(newest, String::new())));
             }
             Fate::Superseded => {
                 self.counters.superseded += 1;

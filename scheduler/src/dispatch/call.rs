@@ -144,25 +144,25 @@ impl Call {
 
     /// What to do with `newer`, which comes while this one waits.
     ///
-    /// | waits | deletion | about newer content | about older content | result | cancelled | scheduled, rendering |
+    /// | waits | deletion | about newer content | about older content | result | scheduled | any other status |
     /// | --- | --- | --- | --- | --- | --- | --- |
     /// | deletion | replace | keep | keep | keep | keep | keep |
-    /// | result | replace | replace | keep | replace | keep | follow |
+    /// | result | replace | replace | keep | replace | follow | keep |
     /// | any status | replace | replace | keep | replace | replace | replace |
     ///
     /// - A call about newer content replaces even a result: the store would refuse that one.
-    /// - A result is the whole word on its content, also where it leaves the files. So a later one replaces it, and a
-    ///   cancellation comes too late.
-    /// - A status behind a result asks for one more render of what the result leaves.
+    /// - A result is the whole word on its content, also where it leaves the files. So a later one replaces it, and what
+    ///   else is said of that render comes too late.
+    /// - Only `Scheduled` behind a result asks for something new: one more render of what the result leaves.
     pub(super) fn join(&self, newer: &Self) -> Join {
         match (self.base(), newer.base()) {
             (_, None) => Join::Replace,
             (None, _) => Join::KeepOlder,
             (Some(mine), Some(base)) if base > mine => Join::Replace,
             (Some(mine), Some(base)) if base < mine => Join::KeepOlder,
-            _ => match (self.kind(), newer.kind()) {
-                (Kind::Result, Kind::Cancelled) => Join::KeepOlder,
-                (Kind::Result, Kind::Scheduled | Kind::Rendering) => Join::Follow,
+            _ => match (self, newer) {
+                (Self::Result(_), Self::Scheduled(_)) => Join::Follow,
+                (Self::Result(_), Self::Waiting(..) | Self::Rendering(_) | Self::Cancelled(..)) => Join::KeepOlder,
                 _ => Join::Replace,
             },
         }
@@ -175,14 +175,11 @@ impl Call {
         if self.base() != Some(write.base) {
             return Some(self);
         }
-        // If these are not its files, a client has written since.
-        let base = if write.has_files_of(revision) { revision.content_version } else { write.base };
         match self {
-            Self::Cancelled(..) => None,
-            Self::Scheduled(_) => Some(Self::Scheduled(base)),
-            Self::Waiting(_, why) => Some(Self::Waiting(base, why)),
-            Self::Rendering(_) => Some(Self::Rendering(base)),
-            Self::Result(_) | Self::Delete => Some(self),
+            // If these are not its files, a client has written since.
+            Self::Scheduled(_) if write.has_files_of(revision) => Some(Self::Scheduled(revision.content_version)),
+            Self::Scheduled(_) | Self::Result(_) | Self::Delete => Some(self),
+            Self::Waiting(..) | Self::Rendering(_) | Self::Cancelled(..) => None,
         }
     }
 

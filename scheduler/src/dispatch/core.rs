@@ -329,6 +329,8 @@ impl Dispatcher {
         }
         match (waiter, outcome) {
             (Some(waiter), _) => self.actions.push(Action::Resolve(waiter, outcome.clone())),
+            // Newer content or a deletion is what became of it: nothing is lost that somebody could find.
+            (None, Outcome::Failed(Failure { class: ErrorClass::Superseded | ErrorClass::Gone, .. })) => {}
             (None, Outcome::Failed(failure)) => {
                 self.counters.failed_unwatched += 1;
                 self.actions.push(Action::GaveUp(key.clone(), kind, failure.clone()));

@@ -107,7 +107,8 @@ pub trait PackageStore: Clone + Send + Sync + 'static {
         result: RenderResult,
     ) -> impl Future<Output = Result<Revision, StoreError>> + Send;
 
-    /// The scheduler says how the render of this content stands. Says the revision so already, nothing is written.
+    /// The scheduler says how the render of this content stands. Says the revision so already, nothing is written; has
+    /// its render ended, only [`RenderState::Scheduled`] is taken, which asks for another one.
     fn set_state(
         &self,
         key: &RevisionKey,

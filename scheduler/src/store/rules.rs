@@ -151,6 +151,12 @@ pub fn set_state(
     if state.stands_in(&current.conditions, current.content_digest) {
         return Ok(None);
     }
+    // What has ended has ended: a scheduler that has not heard of it yet, and believes that it runs, waits or was
+    // cancelled, would have it rendered once more. To begin anew is asked for in so many words.
+    let ended = matches!(current.render_state(), Some(RenderState::Ended(_)));
+    if ended && *state != RenderState::Scheduled {
+        return Err(StoreError::AlreadyFinished { key: current.key.clone(), content });
+    }
     let mut revision = current.clone();
     revision.object_version = at.version;
     state.write(&mut revision.conditions, current.content_digest, at.now_ms);

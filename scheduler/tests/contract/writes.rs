@@ -140,6 +140,11 @@ pub(crate) async fn a_result_is_saved_once<F: Fixture>() {
     assert_eq!(done.content_version, made.content_version);
     let again = store.save_result(&made.key, made.content_version, success(None)).await.unwrap_err();
     assert_eq!((kind(&again).as_str(), again.class()), ("AlreadyFinished", ErrorClass::Superseded));
+    // Nor does a scheduler begin anew that has not heard of it.
+    let cancelled = RenderState::Ended(Ending::failure(Reason::Cancelled, "by request"));
+    for state in [RenderState::Rendering, RenderState::Waiting("for another try".to_owned()), cancelled] {
+        assert_eq!(refused(store.set_state(&made.key, made.content_version, state).await), "AlreadyFinished");
+    }
     assert_eq!(store.revision(&made.key).await.unwrap(), done);
     // Asked for anew, for instance because a function changed, it can be.
     store.set_state(&made.key, made.content_version, RenderState::Scheduled).await.unwrap();

@@ -180,7 +180,7 @@ fn changes_nothing_is_judged_again_when_the_call_in_flight_fails() {
 }
 
 #[test]
-fn a_status_behind_a_result_follows_it() {
+fn one_more_render_asked_for_behind_a_result_follows_it() {
     for in_flight in [false, true] {
         let (mut bench, key) = throttled();
         let content = bench.content(&key);
@@ -189,18 +189,23 @@ fn a_status_behind_a_result_follows_it() {
         }
         let result = bench.submit(&key, rendered(content, "done"));
         let first = bench.submit(&key, Call::Scheduled(content));
-        let second = bench.submit(&key, Call::Rendering(content));
+        let second = bench.submit(&key, Call::Scheduled(content));
         assert_eq!([result, first, second].map(|waiter| bench.outcome(waiter)), ["none", "overwritten", "none"]);
         bench.drain();
         assert_eq!([result, second].map(|waiter| bench.outcome(waiter)), ["executed"; 2]);
         assert_eq!(bench.store[&key].content_digest, ContentDigest::of(&files("done")), "the files are not lost");
-        assert_eq!(bench.state(&key), RenderState::Rendering, "of what the result left");
+        assert_eq!(bench.state(&key), RenderState::Scheduled, "of what the result left");
     }
 }
 
 #[test]
-fn a_cancellation_behind_a_result_is_too_late() {
-    for in_flight in [false, true] {
+fn any_other_status_behind_a_result_is_too_late() {
+    let late: [fn(ContentVersion) -> Call; 3] = [
+        |base| Call::Cancelled(base, String::new()),
+        Call::Rendering,
+        |base| Call::Waiting(base, "for another try".to_owned()),
+    ];
+    for (in_flight, late) in [false, true].into_iter().flat_map(|first| late.map(|late| (first, late))) {
         for call in [rendered as fn(_, _) -> _, |base, _: &str| failed(base)] {
             let (mut bench, key) = throttled();
             let content = bench.content(&key);
@@ -208,9 +213,9 @@ fn a_cancellation_behind_a_result_is_too_late() {
                 bench.answer();
             }
             let result = bench.submit(&key, call(content, "done"));
-            let cancel = bench.submit(&key, Call::Cancelled(content, String::new()));
+            let status = bench.submit(&key, late(content));
             bench.drain();
-            assert_eq!([result, cancel].map(|waiter| bench.outcome(waiter)), ["executed", "skipped"]);
+            assert_eq!([result, status].map(|waiter| bench.outcome(waiter)), ["executed", "skipped"]);
         }
     }
     // But when the result can't be written, the cancellation stands.

@@ -288,10 +288,14 @@ impl Model {
             let Some(before) = self.bench.store.get(&key).cloned() else { continue };
             // No notification got lost in this world, so nothing is skipped that would change something.
             self.bench.event(Event::Notified(Box::new(before.clone())));
-            let waiter = self.bench.submit(&key, Call::Rendering(before.content_version));
-            self.submitted.insert(waiter);
-            self.finish();
-            assert_eq!(self.bench.state(&key), RenderState::Rendering);
+            // The first also where the render has ended; the second only where it has not.
+            let calls = [Call::Scheduled(before.content_version), Call::Rendering(before.content_version)];
+            for (call, state) in calls.into_iter().zip([RenderState::Scheduled, RenderState::Rendering]) {
+                let waiter = self.bench.submit(&key, call);
+                self.submitted.insert(waiter);
+                self.finish();
+                assert_eq!(self.bench.state(&key), state);
+            }
             let waiter = self.bench.submit(&key, rendered(before.content_version, "last"));
             self.submitted.insert(waiter);
             self.finish();

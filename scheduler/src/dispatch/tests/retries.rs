@@ -34,11 +34,11 @@ fn the_store_says_how_long_to_leave_it_alone() {
     let failure = Failure { retry_after: Some(MINUTE), ..Failure::new(ErrorClass::Transient, "busy") };
     bench.event(Event::Answered { ticket, key: key.clone(), answer: Err(failure) });
     // A newer call for the object waits with it.
-    bench.submit(&key, Call::Rendering(bench.content(&key)));
+    bench.submit(&key, Call::Scheduled(bench.content(&key)));
     assert!(bench.sent.is_empty());
     bench.wake();
     assert_eq!(bench.now.since(Time::default()), MINUTE);
-    assert_eq!(bench.drain(), [Kind::Result, Kind::Rendering]);
+    assert_eq!(bench.drain(), [Kind::Result, Kind::Scheduled]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimOutcome {
     /// It is the caller's, and this is the revision under the claim: what the cache said of it no longer counts. A claim
-    /// that the caller has already is given again.
+    /// that the caller has already gives way to a new one: releasing the old one then does nothing.
     Claimed(Claim, Box<Revision>),
     /// Another one has it.
     Held {

@@ -80,21 +80,17 @@ impl ClaimTable {
             return Ok(ClaimOutcome::Gone);
         };
         let id = &instance.registration.id;
-        if let Some(held) = self.claims.get(key) {
-            if held.instance == *id {
-                if revision.is_unfinished() {
-                    return Ok(ClaimOutcome::Claimed(held.clone(), Box::new(revision)));
-                }
-            } else {
-                let by = held.instance.clone();
-                let until_ms = self.instances.get(&by).map_or(now_ms, |entry| entry.instance.until_ms);
-                return Ok(ClaimOutcome::Held { by, until_ms });
-            }
+        if let Some(held) = self.claims.get(key).filter(|held| held.instance != *id) {
+            let by = held.instance.clone();
+            let until_ms = self.instances.get(&by).map_or(now_ms, |entry| entry.instance.until_ms);
+            return Ok(ClaimOutcome::Held { by, until_ms });
         }
         if !revision.is_unfinished() {
             self.forget(key);
             return Ok(ClaimOutcome::Finished(Box::new(revision)));
         }
+        // Also for whoever has it already: that one's release of the claim before, which this one may have overtaken, must
+        // not give this one back.
         self.last += 1;
         let claim = Claim { key: key.clone(), instance: id.clone(), fence: self.last };
         self.claims.insert(key.clone(), claim.clone());
