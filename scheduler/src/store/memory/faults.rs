@@ -134,6 +134,7 @@ struct Inner {
     plan: HashMap<Point, Vec<(When, Fault)>>,
     random: fastrand::Rng,
     passed: BTreeMap<Point, u64>,
+    calls: BTreeMap<Operation, u64>,
     trips: Vec<Trip>,
     held: Vec<WatchEvent>,
 }
@@ -158,7 +159,8 @@ impl Session {
             plan.entry(point).or_default().push((when, fault));
         }
         let random = fastrand::Rng::with_seed(faults.seed);
-        let inner = Inner { plan, random, passed: BTreeMap::new(), trips: Vec::new(), held: Vec::new() };
+        let (passed, calls) = (BTreeMap::new(), BTreeMap::new());
+        let inner = Inner { plan, random, passed, calls, trips: Vec::new(), held: Vec::new() };
         Self { inner: Mutex::new(inner), health: watch::Sender::new(Health::Well) }
     }
 
@@ -168,6 +170,10 @@ impl Session {
 
     pub(super) fn trips(&self) -> Vec<Trip> {
         self.lock().trips.clone()
+    }
+
+    pub(super) fn calls(&self, operation: Operation) -> u64 {
+        self.lock().calls.get(&operation).copied().unwrap_or_default()
     }
 
     pub(super) fn partition(&self, cut: bool) {
@@ -215,6 +221,7 @@ impl Session {
         operation: Operation,
         key: Option<&RevisionKey>,
     ) -> Result<ReadFaults, StoreError> {
+        *self.lock().calls.entry(operation).or_default() += 1;
         self.pass(Point::Before(operation), key).await
     }
 

@@ -72,6 +72,11 @@ impl MemoryStore {
         self.session.trips()
     }
 
+    /// How often this session has called the operation.
+    pub fn calls(&self, operation: Operation) -> u64 {
+        self.session.calls(operation)
+    }
+
     /// Drops all registrations and claims, as a server does whose clients' sessions expired.
     pub fn forget_registrations(&self) {
         self.lock().claims.clear();
