@@ -115,3 +115,65 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: impl FnOnce() -> S
         Err(error) => Err(Fail::damage(format!("{} can't be read: {error}", what()))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sha2::Digest as _;
+
+    use super::*;
+    use crate::model::{
+        Condition, ConditionStatus, ContentDigest, ContentVersion, Lifecycle, ObjectVersion, Priority, Revision,
+        RevisionKey,
+    };
+    use crate::store::{RenderLog, Writer};
+
+    /// What format 1 is, byte for byte. A change of a stored type that turns this red makes the files of users unreadable: it
+    /// needs a new [`FORMAT`], and a way from this one to that. (Before the first release it needs new digests here.)
+    #[test]
+    fn records_are_those_of_format_1() {
+        assert_eq!(FORMAT, 1);
+        let digest = ContentDigest([7; 32]);
+        let condition = |kind: &'static str, status, configuration| Condition {
+            kind: kind.into(),
+            status,
+            reason: "Reason".into(),
+            message: "message".into(),
+            content: digest,
+            configuration,
+            since_ms: 1_800_000_000_000,
+        };
+        let revision = Revision {
+            key: RevisionKey::new("namespace", "name", "uid"),
+            repository: Arc::from("repository"),
+            lifecycle: Lifecycle::DeletionProposed,
+            priority: Priority::High,
+            labels: [("label".to_owned(), "value".to_owned())].into(),
+            object_version: ObjectVersion(300),
+            content_version: ContentVersion(200),
+            content_digest: digest,
+            conditions: vec![
+                condition("RenderFinished", ConditionStatus::True, None),
+                condition("Rendered", ConditionStatus::Unknown, Some(9)),
+            ],
+            created_ms: 1,
+            changed_ms: 1_800_000_000_000,
+        };
+        let entry = HistoryEntry { version: ContentVersion(200), digest, written_ms: 1, by: Writer::Render };
+        let content = Content { entry, files: vec![("a/b.yaml".to_owned(), [8; 32])] };
+        let log = RenderLog { content: ContentVersion(200), kept: true, ended_ms: 1, text: "log".into() };
+        let hash = |record: Vec<u8>| ContentDigest(sha2::Sha256::digest(record).into()).to_string();
+        let hashes = [encode(&revision), encode(&content), encode(&log)].map(|record| hash(record.unwrap()));
+        let format_1 = [
+            "48129f6ec00a7fed4d3868e3966dad048c7a9ce1b91e26267ca838dc434e27dd",
+            "a8dd597d1931eb4f9be1c79cfadac60633c74219af6a11295b2d331959221d1f",
+            "4d582b04fda8856e35b3e3f6166f737fd10da93753b0973980a6ff3bc8c8c91e",
+        ];
+        assert_eq!(hashes, format_1);
+        assert_eq!(decode::<Revision>(&encode(&revision).unwrap(), String::new).unwrap(), revision);
+        assert!(decode::<Revision>(&encode(&revision).unwrap()[1..], String::new).is_err());
+        let longer = [encode(&log).unwrap(), vec![0]].concat();
+        assert!(decode::<RenderLog>(&longer, String::new).is_err());
+    }
+}
