@@ -6,6 +6,7 @@
 
 pub mod core;
 pub mod dispatch;
+pub mod driver;
 pub mod events;
 pub mod model;
 pub mod queue;

@@ -158,6 +158,35 @@ impl Kptfile {
         self.conditions = conditions(&View::new(&self.tree), self.tree.root());
     }
 
+    /// Sets one condition and nothing else: it is replaced where it stands, or appended.
+    pub fn set_condition(&mut self, condition: &Condition) {
+        let root = self.tree.root();
+        let status = own_mapping(&mut self.tree, root, "status");
+        set_condition(&mut self.tree, status, condition);
+        self.conditions = conditions(&View::new(&self.tree), self.tree.root());
+    }
+
+    /// Removes the conditions of a type, and what is empty without them.
+    pub fn remove_condition(&mut self, kind: &str) {
+        let root = self.tree.root();
+        let tree = &mut self.tree;
+        let Some(status) = tree.get(root, "status") else { return };
+        let Some(list) = tree.get(status, "conditions").filter(|list| tree.is_sequence(*list)) else { return };
+        let kept: Vec<NodeId> = tree.elements(list).filter(|e| tree.text_at(*e, &["type"]) != Some(kind)).collect();
+        if kept.len() == tree.len(list) {
+            return;
+        }
+        if kept.is_empty() {
+            tree.remove(status, "conditions");
+        } else {
+            tree.set_children(list, &kept);
+        }
+        if tree.is_mapping(status) && tree.is_empty(status) {
+            tree.remove(root, "status");
+        }
+        self.conditions = conditions(&View::new(&self.tree), self.tree.root());
+    }
+
     /// The whole Kptfile as kpt writes it after a render: known fields in fixed order, sequences wide, comments gone,
     /// the condition at the end of the list.
     pub fn to_kpt_yaml(&self, update: &StatusUpdate) -> Result<String, KptfileError> {

@@ -69,6 +69,8 @@ pub struct Counters {
     pub overflowed: u64,
     /// Lost triggers that a sweep found.
     pub swept: u64,
+    /// What it heard of: each costs a wake-up.
+    pub events: u64,
 }
 
 /// The state machine.
@@ -119,6 +121,7 @@ impl Core {
 
     /// What is to be done now that this has happened.
     pub fn on(&mut self, event: Event, now: Time) -> Vec<Action> {
+        self.counters.events += 1;
         match event {
             Event::Seen(revision) => self.seen(&revision, now),
             Event::Gone(key) => self.gone(&key, now),

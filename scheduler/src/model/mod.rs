@@ -3,11 +3,13 @@
 mod condition;
 mod error;
 mod key;
+mod mirror;
 mod revision;
 mod state;
 
 pub use condition::{Condition, ConditionStatus, MESSAGE_BYTES, RENDER_FINISHED, RENDERED, Reason, bounded};
 pub use error::ErrorClass;
 pub use key::{RevisionKey, Tenant};
+pub use mirror::mirror;
 pub use revision::{ContentDigest, ContentVersion, Files, Lifecycle, ObjectVersion, Priority, Revision};
 pub use state::{Ending, RenderState};

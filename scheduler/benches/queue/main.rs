@@ -1,0 +1,96 @@
+//! The queue with 1,000,000 keys of 10,000 tenants: time an operation, bytes a key.
+//!
+//! `cargo bench -p portico-scheduler --no-default-features --bench queue`
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+
+mod counting;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use portico_scheduler::model::{Priority, RevisionKey};
+use portico_scheduler::queue::{Cost, Queue, Request, Settings};
+use portico_scheduler::time::Time;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
+
+const KEYS: usize = 1_000_000;
+const TENANTS: usize = 10_000;
+
+type Renders = Queue<RevisionKey, Arc<str>, Arc<str>>;
+
+fn main() {
+    let namespaces: Vec<Arc<str>> = (0..TENANTS / 10).map(|n| format!("namespace-{n:05}").into()).collect();
+    let repositories: Vec<Arc<str>> = (0..10).map(|n| format!("repository-{n}").into()).collect();
+    let key = |n: usize| RevisionKey {
+        namespace: Arc::clone(&namespaces[n % namespaces.len()]),
+        name: format!("package-{n:07}.v1").into(),
+        uid: format!("6f1c2c1e-{:04x}-4a5e-9d0f-{n:012x}", n & 0xffff).into(),
+    };
+    let add = |queue: &mut Renders, key: &RevisionKey, n: usize| {
+        let request = Request {
+            tenant: &key.namespace,
+            member: &repositories[n / namespaces.len() % repositories.len()],
+            priority: Priority::Normal,
+            cost: Cost { memory: 64 << 20, fuel: 0 },
+        };
+        queue.add(key, request, Time::default()).expect("there is room");
+    };
+
+    // Bytes: the keys come into being one by one, and the queue is the only one to hold them.
+    let mut queue = Queue::new(Settings { keys: KEYS, slots: 4, ..Settings::default() });
+    let before = counting::held();
+    for n in 0..KEYS {
+        add(&mut queue, &key(n), n);
+    }
+    let held = counting::held() - before;
+    println!("held by {KEYS} keys of {TENANTS} tenants: {:.0} bytes a key, its own text among them", per(held, KEYS));
+    drop(queue);
+    let keys: Vec<RevisionKey> = (0..KEYS).map(key).collect();
+    let mut queue = Queue::new(Settings { keys: KEYS, slots: 4, ..Settings::default() });
+    let before = counting::held();
+    let started = Instant::now();
+    for (n, key) in keys.iter().enumerate() {
+        add(&mut queue, key, n);
+    }
+    let adding = started.elapsed().as_secs_f64();
+    println!("without the text: {:.0} bytes a key", per(counting::held() - before, KEYS));
+    let started = Instant::now();
+    let mut taken = 0;
+    while let Some(next) = queue.take(Time::default()) {
+        queue.finish(next.ticket, 0, Time::default());
+        taken += 1;
+    }
+    let taking = started.elapsed().as_secs_f64();
+    assert_eq!(taken, KEYS);
+    let rate = |seconds: f64| KEYS as f64 / seconds / 1e6;
+    println!("add: {:.2} million a second", rate(adding));
+    println!("take and finish: {:.2} million a second", rate(taking));
+    println!("add, take and finish: {:.2} million a second", rate(adding + taking));
+
+    // A full queue at work: each key that is finished is added again.
+    for (n, key) in keys.iter().enumerate() {
+        add(&mut queue, key, n);
+    }
+    let place: std::collections::HashMap<&RevisionKey, usize> = keys.iter().zip(0..).collect();
+    let started = Instant::now();
+    for _ in 0..KEYS {
+        let next = queue.take(Time::default()).expect("a million wait");
+        queue.finish(next.ticket, 0, Time::default());
+        add(&mut queue, &next.key, place[&next.key]);
+    }
+    let turns = started.elapsed().as_secs_f64();
+    println!("take, finish and add with {KEYS} waiting: {:.2} million a second", rate(turns));
+    println!("held when all is done: {} bytes", {
+        while let Some(next) = queue.take(Time::default()) {
+            queue.finish(next.ticket, 0, Time::default());
+        }
+        counting::held() - before.min(counting::held())
+    });
+}
+
+fn per(all: usize, count: usize) -> f64 {
+    all as f64 / count as f64
+}

@@ -1,0 +1,134 @@
+//! One of several schedulers on one store.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use super::inner::{Inner, failure};
+use crate::core::{Acquired, Event};
+use crate::model::RevisionKey;
+use crate::store::{Claim, ClaimOutcome, Claims, Instance, PackageStore, Presence, Registration, StoreError};
+
+/// A scheduler that shares its store with others.
+pub(super) struct Sharing {
+    registration: Registration,
+    lease: Duration,
+    state: Mutex<Membership>,
+}
+
+#[derive(Default)]
+struct Membership {
+    instance: Option<Instance>,
+    presence: Presence,
+}
+
+impl Sharing {
+    pub(super) fn new(registration: Registration, lease: Duration) -> Self {
+        Self { registration, lease, state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Membership> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims a revision, or says what to do instead.
+    pub(super) async fn claim<S: Claims>(&self, store: &S, key: &RevisionKey, now_ms: u64) -> Result<Claim, Acquired> {
+        let instance = {
+            let state = self.lock();
+            // Asked before each item: a lost registration is noticed here, and nothing is begun without it.
+            let Some(instance) = state.instance.clone().filter(|_| state.presence.may_work(now_ms)) else {
+                return Err(Acquired::Held(self.lease / 3));
+            };
+            instance
+        };
+        match store.claim(&instance, key).await {
+            Ok(ClaimOutcome::Claimed(claim, _)) => Ok(claim),
+            Ok(ClaimOutcome::Held { until_ms, .. }) => {
+                Err(Acquired::Held(Duration::from_millis(until_ms.saturating_sub(now_ms).max(1))))
+            }
+            Ok(ClaimOutcome::Finished(revision)) => Err(Acquired::Finished(revision)),
+            Ok(ClaimOutcome::Gone) => Err(Acquired::Gone),
+            Err(StoreError::NotRegistered(_)) => {
+                self.lock().presence.lost();
+                Err(Acquired::Held(self.lease / 3))
+            }
+            Err(error) => Err(Acquired::Failed(failure(&error))),
+        }
+    }
+
+    /// Whether its registration is seen.
+    pub(super) fn is_registered(&self) -> bool {
+        !self.lock().presence.all().is_empty()
+    }
+
+    /// Registers, or keeps the registration alive. Whether it may work, and whether that changed.
+    async fn beat<S: Claims>(&self, store: &S) -> (bool, bool) {
+        let (instance, before) = {
+            let state = self.lock();
+            (state.instance.clone(), !state.presence.all().is_empty())
+        };
+        let beaten = async {
+            let instance = match instance {
+                Some(instance) => instance,
+                None => store.register(self.registration.clone()).await?,
+            };
+            let all = store.heartbeat(&instance).await;
+            Ok((instance, all?))
+        };
+        let result: Result<_, StoreError> = beaten.await;
+        let mut state = self.lock();
+        match result {
+            Ok((instance, all)) => {
+                state.presence.saw(&instance, all);
+                state.instance = Some(instance);
+            }
+            Err(error) => {
+                tracing::warn!(id = %self.registration.id, %error, "the heartbeat of this scheduler failed");
+                if matches!(error, StoreError::NotRegistered(_)) {
+                    // Others may have its claims by now.
+                    state.instance = None;
+                    state.presence.lost();
+                }
+            }
+        }
+        let now = !state.presence.all().is_empty();
+        (now, now != before)
+    }
+
+    /// Gives everything back.
+    pub(super) async fn leave<S: Claims>(&self, store: &S) {
+        let instance = {
+            let mut state = self.lock();
+            state.presence.lost();
+            state.instance.take()
+        };
+        if let Some(instance) = instance
+            && let Err(error) = store.unregister(&instance).await
+        {
+            tracing::debug!(%error, "not unregistered; the lease will end");
+        }
+    }
+}
+
+/// Keeps the registration alive for as long as the scheduler lives. When it is lost, what runs is stopped.
+pub(super) async fn keep_registered<S: PackageStore + Claims>(inner: Weak<Inner<S>>) {
+    loop {
+        let Some(alive) = inner.upgrade() else { return };
+        let Some(sharing) = &alive.sharing else { return };
+        let third = sharing.lease / 3;
+        let (may_work, changed) = sharing.beat(&alive.store).await;
+        if changed {
+            alive.set_registered(may_work);
+        }
+        drop(alive);
+        tokio::time::sleep(third).await;
+    }
+}
+
+impl<S: PackageStore + Claims> Inner<S> {
+    /// Works only while the registration is seen.
+    fn set_registered(self: &Arc<Self>, registered: bool) {
+        let workers = self.wanted.load(Ordering::SeqCst);
+        self.event(if registered { Event::Workers(workers) } else { Event::Stop });
+    }
+}

@@ -1,0 +1,107 @@
+//! The two conditions as the package's Kptfile shows them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use portico_krm::kptfile::{Condition as KptfileCondition, Kptfile};
+use portico_krm::splice::{Edited, splice};
+use portico_krm::yaml::{ParseLimits, SourceFile};
+
+use super::{ConditionStatus, ContentDigest, Files, RENDER_FINISHED, RENDERED, RenderState};
+
+/// These files with a Kptfile that says of its render what `state` says, whatever it said before: also what a client, a
+/// clone or a function put there. Its other bytes stay. A Kptfile that is missing or not valid stays as it is: the
+/// conditions of the revision's status are the truth.
+pub fn mirror(files: &Files, state: &RenderState) -> Files {
+    let Some(bytes) = files.get(KPTFILE) else { return Arc::clone(files) };
+    match with_state(bytes, state) {
+        Some(new) if new[..] != bytes[..] => {
+            let mut files = (**files).clone();
+            files.insert(KPTFILE.to_owned(), Bytes::from(new));
+            Arc::new(files)
+        }
+        _ => Arc::clone(files),
+    }
+}
+
+const KPTFILE: &str = "Kptfile";
+
+fn with_state(bytes: &[u8], state: &RenderState) -> Option<Vec<u8>> {
+    let parsed = SourceFile::parse(bytes, &ParseLimits::default()).ok()?;
+    let mut kptfile = Kptfile::from_tree(parsed.documents().first()?.tree.clone()).ok()?;
+    let mut conditions = Vec::new();
+    state.write(&mut conditions, ContentDigest([0; 32]), 0);
+    for kind in [RENDER_FINISHED, RENDERED] {
+        match conditions.iter().find(|condition| condition.kind == kind) {
+            None => kptfile.remove_condition(kind),
+            Some(condition) => {
+                let status = match condition.status {
+                    ConditionStatus::True => "True",
+                    ConditionStatus::False => "False",
+                    ConditionStatus::Unknown => "Unknown",
+                };
+                kptfile.set_condition(&KptfileCondition {
+                    kind: kind.to_owned(),
+                    status: status.to_owned(),
+                    reason: condition.reason.to_string(),
+                    message: condition.message.clone(),
+                });
+            }
+        }
+    }
+    let rest = (1..parsed.documents().len()).map(Edited::Unchanged);
+    let edited: Vec<Edited<'_>> = [Edited::Changed(0, &kptfile.tree)].into_iter().chain(rest).collect();
+    Some(splice(&parsed, &edited))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::model::Ending;
+
+    const PLAIN: &str = "# ours\napiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a # the name\n";
+
+    fn files(kptfile: &str) -> Files {
+        Arc::new(BTreeMap::from([("Kptfile".to_owned(), Bytes::from(kptfile.to_owned()))]))
+    }
+
+    fn text(files: &Files) -> &str {
+        std::str::from_utf8(&files["Kptfile"]).unwrap()
+    }
+
+    fn conditions(files: &Files) -> Vec<String> {
+        let kptfile = Kptfile::parse(&files["Kptfile"]).unwrap();
+        kptfile.conditions.iter().map(|c| format!("{}={} ({})", c.kind, c.status, c.reason)).collect()
+    }
+
+    #[test]
+    fn the_kptfile_says_what_the_status_says_and_keeps_its_other_bytes() {
+        let scheduled = mirror(&files(PLAIN), &RenderState::Scheduled);
+        assert_eq!(conditions(&scheduled), ["RenderFinished=False (Scheduled)"]);
+        let ended = mirror(&scheduled, &RenderState::Ended(Ending::success()));
+        assert_eq!(conditions(&ended), ["RenderFinished=True (RenderSuccess)", "Rendered=True (RenderSuccess)"]);
+        for files in [&scheduled, &ended] {
+            assert!(text(files).starts_with(PLAIN), "{}", text(files));
+        }
+        // What a client brings of the two is set anew.
+        let again = mirror(&ended, &RenderState::Scheduled);
+        assert_eq!(text(&again), text(&scheduled));
+    }
+
+    #[test]
+    fn other_conditions_stay() {
+        let with = format!("{PLAIN}status:\n  conditions:\n    - type: Ready\n      status: \"True\"\n");
+        let mirrored = mirror(&files(&with), &RenderState::Scheduled);
+        assert!(text(&mirrored).starts_with(&with), "{}", text(&mirrored));
+    }
+
+    #[test]
+    fn a_kptfile_that_is_broken_or_missing_is_left_alone() {
+        let broken = files("apiVersion: [\n");
+        assert!(Arc::ptr_eq(&mirror(&broken, &RenderState::Scheduled), &broken));
+        let none: Files = Arc::new(BTreeMap::new());
+        assert!(Arc::ptr_eq(&mirror(&none, &RenderState::Scheduled), &none));
+    }
+}

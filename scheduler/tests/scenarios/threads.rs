@@ -1,0 +1,63 @@
+//! Renders on real threads: panics, and a cancel that the thread hears.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use portico_scheduler::core::{Ended, Outcome};
+use portico_scheduler::driver::{Cancel, RenderBackend, RenderScheduler, Settings};
+use portico_scheduler::events::Ring;
+use portico_scheduler::model::{Ending, Files, Reason, RenderState, RevisionKey};
+use portico_scheduler::store::{MemoryStore, NewRevision, PackageStore as _};
+use tokio::sync::mpsc;
+
+use super::world::package;
+
+/// Tells when it begins, and waits to be cancelled if the package says so.
+struct Blocking {
+    began: mpsc::UnboundedSender<String>,
+    at_once: AtomicUsize,
+}
+
+impl RenderBackend for Blocking {
+    fn render(&self, _: &RevisionKey, files: &Files, cancel: &Cancel) -> Ended {
+        let edit = super::world::edit_of(files);
+        self.at_once.fetch_add(1, Ordering::SeqCst);
+        self.began.send(edit.clone()).unwrap();
+        let outcome = match edit.as_str() {
+            "waits" if cancel.wait_timeout(Duration::from_mins(10)) => Outcome::Cancelled,
+            "panics" => panic!("a fault in the renderer"),
+            _ => Outcome::Rendered { ending: Ending::success(), files: None },
+        };
+        self.at_once.fetch_sub(1, Ordering::SeqCst);
+        Ended { outcome, log: Bytes::new(), fuel: 0 }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_is_told_to_stop_and_its_slot_is_free() {
+    let (began, mut begins) = mpsc::unbounded_channel();
+    let backend = Arc::new(Blocking { began, at_once: AtomicUsize::new(0) });
+    let store = MemoryStore::default();
+    let scheduler = RenderScheduler::new(store.clone(), backend.clone(), Arc::new(Ring::new(100)), Settings::default());
+    scheduler.start_processing(1);
+    let new = |name: &str, edit: &str| NewRevision::new("namespace", name, "repository", package(edit));
+    let waits = store.create(new("waits", "waits")).await.unwrap().key;
+    let next = store.create(new("next", "next")).await.unwrap().key;
+    assert_eq!(begins.recv().await.unwrap(), "waits");
+    scheduler.cancel(&waits, "no longer wanted").await.unwrap();
+    assert_eq!(begins.recv().await.unwrap(), "next");
+    let cancelled = scheduler.rendered(&waits).await.unwrap().render_state();
+    assert_eq!(cancelled, Some(RenderState::Ended(Ending::failure(Reason::Cancelled, "no longer wanted"))));
+    scheduler.rendered(&next).await.unwrap();
+    // A thread that panics is missed by nobody.
+    let panics = store.create(new("panics", "panics")).await.unwrap().key;
+    let after = store.create(new("after", "after")).await.unwrap().key;
+    scheduler.rendered(&after).await.unwrap();
+    assert!(matches!(
+        store.revision(&panics).await.unwrap().render_state(),
+        Some(RenderState::Waiting(_) | RenderState::Rendering)
+    ));
+    scheduler.close().await;
+}
