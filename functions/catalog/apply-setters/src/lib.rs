@@ -2,6 +2,7 @@
 
 mod apply;
 mod redact;
+mod secrets;
 #[cfg(test)]
 mod tests;
 

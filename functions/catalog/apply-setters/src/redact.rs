@@ -1,10 +1,10 @@
 //! What results may show of a value: no secrets, and no more than a line or two.
 
+use crate::secrets::is_secret;
+
 /// Most bytes of a value that are shown.
 const MAX_SHOWN: usize = 128;
 const REDACTED: &str = "<redacted>";
-/// Shortest text that may be an encoded key.
-const MIN_ENCODED: usize = 40;
 
 /// Parts of names, in lower case, by which a field or setter holds secrets.
 const SECRET_NAMES: &[&str] = &[
@@ -40,70 +40,6 @@ pub(crate) fn shown(value: &str, path: &str, setters: &[String]) -> String {
     format!("{}... (truncated {} chars)", &value[..end], value.len() - end)
 }
 
-/// True for what keys and tokens of common services look like.
-fn is_secret(value: &str) -> bool {
-    let word = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
-    let dashed = |c: u8| c.is_ascii_alphanumeric() || c == b'-';
-    has_run(value, "AKIA", 16, |c| c.is_ascii_digit() || c.is_ascii_uppercase())
-        || has_run(value, "ghp_", 36, |c| c.is_ascii_alphanumeric())
-        || has_run(value, "sk-", 20, |c| c.is_ascii_alphanumeric())
-        || ["xoxb-", "xoxa-", "xoxp-", "xoxr-", "xoxs-"].iter().any(|prefix| has_run(value, prefix, 1, dashed))
-        || is_armored(value)
-        || is_web_token(value, word)
-        || is_encoded(value)
-}
-
-/// Whether at least `least` characters of a sort follow a prefix somewhere.
-fn has_run(value: &str, prefix: &str, least: usize, of: impl Fn(u8) -> bool) -> bool {
-    value.match_indices(prefix).any(|(at, _)| run_length(&value[at + prefix.len()..], &of) >= least)
-}
-
-fn run_length(text: &str, of: &impl Fn(u8) -> bool) -> usize {
-    text.bytes().take_while(|c| of(*c)).count()
-}
-
-/// `-----BEGIN PRIVATE KEY-----` and its like.
-fn is_armored(value: &str) -> bool {
-    value.match_indices("-----BEGIN ").any(|(at, begin)| {
-        let behind = &value[at + begin.len()..];
-        let name = run_length(behind, &|c| c.is_ascii_uppercase() || c == b' ');
-        name > 0 && behind[name..].starts_with("-----")
-    })
-}
-
-/// A signed token: three parts with dots between them, the first two encoded JSON.
-fn is_web_token(value: &str, word: impl Fn(u8) -> bool) -> bool {
-    let parts: Vec<&str> = value.split('.').collect();
-    parts.windows(3).any(|parts| {
-        let [head, body, signature] = parts else { return false };
-        let begins = |text: &str| text.len() > 3 && text.starts_with("eyJ");
-        let last_word = head.len() - head.bytes().rev().take_while(|c| word(*c)).count();
-        head[last_word..].match_indices("eyJ").any(|(at, _)| begins(&head[last_word + at..]))
-            && begins(body)
-            && run_length(body, &word) == body.len()
-            && run_length(signature, &word) > 0
-    })
-}
-
-/// Long text in the alphabet of base 64 with at least two sorts of characters.
-fn is_encoded(value: &str) -> bool {
-    if value.len() < MIN_ENCODED {
-        return false;
-    }
-    let mut sorts = [false; 4];
-    for c in value.bytes() {
-        let sort = match c {
-            b'A'..=b'Z' => 0,
-            b'a'..=b'z' => 1,
-            b'0'..=b'9' => 2,
-            b'+' | b'/' | b'=' => 3,
-            _ => return false,
-        };
-        sorts[sort] = true;
-    }
-    sorts.iter().filter(|there| **there).count() >= 2
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,22 +57,8 @@ mod tests {
 
     #[test]
     fn values_that_look_like_secrets_are_hidden() {
-        for value in [
-            "-----BEGIN RSA PRIVATE KEY-----\nx",
-            "Bearer eyJhbGciOi.eyJzdWIiOi.abc_-",
-            "AKIAABCDEFGHIJKLMNOP",
-            "x ghp_abcdefghijklmnopqrstuvwxyz0123456789",
-            "sk-abcdefghijklmnopqrst",
-            "xoxb-1-a",
-            "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXphYmNkZWY=",
-        ] {
-            assert_eq!(plain(value), REDACTED, "{value}");
-        }
-        for value in
-            ["nginx:1.25", "-----BEGIN -----", "AKIAshort", "a.b.c", "eyJ.eyJ.x", "sk-", "xoxb-", &"a".repeat(60)]
-        {
-            assert_eq!(plain(value), value);
-        }
+        assert_eq!(plain("xoxb-1-a"), REDACTED);
+        assert_eq!(plain("nginx:1.25"), "nginx:1.25");
     }
 
     #[test]
