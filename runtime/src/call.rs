@@ -68,7 +68,7 @@ impl<'a> Caller<'a> {
         }
         let not_found = |error: &FunctionError| (with_causes(error), Cause::NotFound);
         let found = self.sources.resolve(image).map_err(|error| not_found(&error))?;
-        let function = found.ok_or_else(|| not_found(&FunctionError::unknown(image, &self.sources.names())))?;
+        let function = found.ok_or_else(|| not_found(&FunctionError::unknown(image, self.sources)))?;
         let module = self.engine.load_within(&function, self.options.limits.module_bytes).map_err(|error| {
             let message = match &function.code {
                 ModuleCode::File(path) => format!("cannot use `{}`: {}", path.display(), with_causes(&error)),

@@ -24,6 +24,13 @@ pub trait FunctionSource: Send + Sync {
         Vec::new()
     }
 
+    /// Why a function that one may expect of this source is not there, and what to do instead: the rest of a sentence
+    /// that begins with the function. Asked when no source knows the image.
+    fn absence(&self, image: &str) -> Option<String> {
+        let _ = image;
+        None
+    }
+
     /// What a user of this image should know, told once a render: that a function behaves otherwise than the release
     /// whose tag was asked for.
     fn notice(&self, image: &str) -> Option<String> {
@@ -90,8 +97,16 @@ pub enum FunctionError {
 }
 
 impl FunctionError {
-    /// No source knows the image; `names` are the functions that there are.
-    pub(crate) fn unknown(image: &str, names: &[String]) -> FunctionError {
+    /// No source knows the image.
+    pub(crate) fn unknown(image: &str, sources: &Sources) -> FunctionError {
+        match sources.absence(image) {
+            Some(reason) => FunctionError::Source { image: image.to_owned(), reason },
+            None => FunctionError::unlisted(image, &sources.names()),
+        }
+    }
+
+    /// As above; `names` are the functions that there are.
+    fn unlisted(image: &str, names: &[String]) -> FunctionError {
         // A name may be long: comparing costs the product of the lengths.
         let name = ImageRef::parse(image).map(|image| last_name(&image.name).to_owned()).unwrap_or_default();
         let bound = if name.len() > 100 { 0 } else { name.len().div_ceil(4).min(3) };
@@ -196,6 +211,10 @@ impl FunctionSource for Sources {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    fn absence(&self, image: &str) -> Option<String> {
+        self.0.iter().find_map(|source| source.absence(image))
     }
 
     fn notice(&self, image: &str) -> Option<String> {
@@ -324,7 +343,7 @@ mod tests {
     #[test]
     fn a_misspelt_function_gets_a_guess_and_a_strange_one_none() {
         let names = ["set-labels".to_owned(), "starlark".to_owned()];
-        let told = |image: &str| FunctionError::unknown(image, &names).to_string();
+        let told = |image: &str| FunctionError::unlisted(image, &names).to_string();
         assert!(told("reg.io/set-label:v1").contains("`reg.io/set-label:v1` (did you mean `set-labels`?); give"));
         assert!(!told("reg.io/gatekeeper:v1").contains("did you mean"));
         assert!(!told(&format!("reg.io/{}", "x".repeat(200))).contains("did you mean"));

@@ -6,6 +6,7 @@
 //! The modules are made by `cargo xtask functions`. A build without them has an empty catalog, which says so when it is
 //! asked for a function that it should have.
 
+mod absent;
 mod modules;
 mod names;
 mod published;
@@ -94,6 +95,11 @@ impl FunctionSource for Catalog {
         modules::functions().map(|(name, ..)| name.to_owned()).collect()
     }
 
+    fn absence(&self, image: &str) -> Option<String> {
+        let parsed = ImageRef::parse(image).ok()?;
+        absent::absent(CatalogName::of(&parsed.name)?.function)
+    }
+
     fn notice(&self, image: &str) -> Option<String> {
         let parsed = ImageRef::parse(image).ok()?;
         let known = published(CatalogName::of(&parsed.name)?.function)?;
@@ -115,6 +121,17 @@ mod tests {
             ["ghcr.io/kptdev/krm-functions-catalog/dne:latest", "not-exist:latest", "docker.io/acme/set-labels:v1"]
         {
             assert!(Catalog.resolve(image).is_ok_and(|module| module.is_none()), "{image}");
+        }
+    }
+
+    #[test]
+    fn a_function_that_stays_out_says_what_to_do_instead() {
+        let told = |image: &str| Catalog.absence(image).unwrap_or_default();
+        assert!(told("gcr.io/kpt-fn/render-helm-chart:v0.2.3").contains("run `helm template`"));
+        assert!(told("gcr.io/kpt-fn-contrib/sops:v0.3").contains("runs `sops`"));
+        assert!(told("format").contains("`--function format=FILE.wasm`"));
+        for image in ["docker.io/acme/sops", "set-labels", "not-exist", "a b"] {
+            assert_eq!(told(image), "", "{image}");
         }
     }
 
