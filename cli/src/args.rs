@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use portico_runtime::Mount;
 use portico_runtime::image::ImagePrefix;
 
-use crate::units::{Bound, parse_bytes, parse_count, parse_duration, parse_function, parse_pair, parse_prefix};
+use crate::units::{
+    Bound, parse_bytes, parse_count, parse_duration, parse_env, parse_function, parse_pair, parse_prefix,
+};
 
 /// Render kpt packages without containers
 ///
@@ -116,6 +119,8 @@ pub(crate) struct RenderArgs {
     #[command(flatten)]
     pub(crate) functions: FunctionArgs,
     #[command(flatten)]
+    pub(crate) grants: GrantArgs,
+    #[command(flatten)]
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
     pub(crate) messages: MessageArgs,
@@ -160,12 +165,6 @@ pub(crate) struct EvalArgs {
     /// Data of a functionConfig of kind ConfigMap
     #[arg(last = true, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub(crate) arguments: Vec<(String, String)>,
-    /// Environment variable for the function: KEY=VALUE, or KEY to pass this process's value
-    #[arg(long, short = 'e', value_name = "KEY[=VALUE]")]
-    pub(crate) env: Vec<String>,
-    // A function has no file system; refused with the reason.
-    #[arg(long, hide = true)]
-    pub(crate) mount: Vec<String>,
     /// Add the function to the Kptfile's pipeline
     #[arg(long, short = 's')]
     pub(crate) save: bool,
@@ -178,6 +177,8 @@ pub(crate) struct EvalArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) functions: FunctionArgs,
+    #[command(flatten)]
+    pub(crate) grants: GrantArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
@@ -301,6 +302,30 @@ pub(crate) struct FunctionArgs {
     /// Take modules from a directory: NAME.wasm for any image whose last part is NAME
     #[arg(long, value_name = "DIR", help_heading = "Functions")]
     pub(crate) function_dir: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GrantArgs {
+    /// Let functions read a directory: they see a copy of DIR, made now, as /PATH; links that lead out of it are left out
+    #[arg(long, value_name = "type=bind,src=DIR,dst=/PATH", help_heading = "Grants")]
+    pub(crate) mount: Vec<Mount>,
+    /// Let functions see an environment variable: KEY=VALUE, or KEY to pass this process's value
+    #[arg(long, short = 'e', value_name = "KEY[=VALUE]", value_parser = parse_env, help_heading = "Grants")]
+    pub(crate) env: Vec<EnvArg>,
+}
+
+/// `-e`. Its value is never shown: it may be a secret.
+#[derive(Clone)]
+pub(crate) struct EnvArg {
+    pub(crate) name: String,
+    /// None: this process's value.
+    pub(crate) value: Option<String>,
+}
+
+impl std::fmt::Debug for EnvArg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("EnvArg").field(&self.name).finish()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,18 +1,20 @@
 //! From arguments to an engine, sources and limits.
 
+use std::env::VarError;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use portico_catalog::Catalog;
 use portico_runtime::{
-    CallOptions, CancelToken, Engine, EngineConfig, FunctionDir, FunctionFiles, FunctionSource, Limits, Renderer,
-    Sources, WriteStyle,
+    CallOptions, CancelToken, Engine, EngineConfig, FunctionDir, FunctionFiles, FunctionSource, GrantLimits,
+    GrantedDirectory, Grants, Limits, Mount, Renderer, Sources, WriteStyle,
 };
 
-use crate::args::{FunctionArgs, LimitArgs, YamlStyle};
+use crate::args::{EnvArg, FunctionArgs, GrantArgs, LimitArgs, YamlStyle};
+use crate::printer::Printer;
 use crate::units::Bound;
 
 /// The renderer of one run of the program.
@@ -39,9 +41,40 @@ pub(crate) fn sources(arguments: &FunctionArgs) -> Result<Sources> {
 }
 
 /// How functions are called.
-pub(crate) fn calls(functions: &FunctionArgs, limits: &LimitArgs, allow_exec: bool) -> CallOptions {
+pub(crate) fn calls(functions: &FunctionArgs, limits: &LimitArgs, grants: Grants, allow_exec: bool) -> CallOptions {
     let image_prefix = functions.image_prefix.clone().unwrap_or_default();
-    CallOptions { limits: limits_of(limits), image_prefix, allow_exec, ..CallOptions::default() }
+    CallOptions { limits: limits_of(limits), image_prefix, allow_exec, grants, ..CallOptions::default() }
+}
+
+/// Reads the directories that functions may see, and the variables.
+pub(crate) fn grants(arguments: &GrantArgs, printer: &Printer) -> Result<Grants> {
+    let mut grants = Grants::default();
+    for Mount { source, target } in &arguments.mount {
+        let context = || format!("`--mount src={},dst={target}`", source.display());
+        let (directory, warnings) =
+            GrantedDirectory::read(source, target, &GrantLimits::default()).with_context(context)?;
+        for warning in warnings {
+            printer.warning(&warning.to_string());
+        }
+        grants.add_directory(directory).context("`--mount`")?;
+    }
+    for EnvArg { name, value } in &arguments.env {
+        let value = match value {
+            Some(value) => Some(value.clone()),
+            // The system's own function panics for a name that cannot be one; the check below says so.
+            None if name.is_empty() => Some(String::new()),
+            None => match std::env::var(name) {
+                Ok(value) => Some(value),
+                // As kpt: one that is not set is not passed.
+                Err(VarError::NotPresent) => None,
+                Err(VarError::NotUnicode(_)) => bail!("`--env {name}`: its value is not UTF-8"),
+            },
+        };
+        if let Some(value) = value {
+            grants.set_env(name, value).context("`--env`")?;
+        }
+    }
+    Ok(grants)
 }
 
 fn limits_of(arguments: &LimitArgs) -> Limits {

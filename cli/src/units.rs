@@ -1,10 +1,13 @@
 //! Values on the command line: durations, byte sizes, counts, pairs.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use portico_runtime::image::{ImagePrefix, ImageRef};
+
+use crate::args::EnvArg;
 
 /// A limit that is set to a value or switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,15 @@ pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),
     }
+}
+
+/// `KEY=VALUE`, or `KEY` alone. Never fails here, where the error would show the value.
+pub(crate) fn parse_env(text: &str) -> Result<EnvArg, Infallible> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    Ok(EnvArg { name: name.to_owned(), value })
 }
 
 /// `IMAGE=FILE.wasm`.

@@ -90,7 +90,7 @@ impl<'a> Caller<'a> {
             stdout: usize::try_from(limits.stdout).unwrap_or(usize::MAX - 1),
             stderr: usize::try_from(limits.stderr).unwrap_or(usize::MAX),
         };
-        let outcome = exec::run(words, &self.options.env, stdin, &exec_limits, &|| self.cancel.is_cancelled());
+        let outcome = exec::run(words, self.options.grants.env(), stdin, &exec_limits, &|| self.cancel.is_cancelled());
         let elapsed = started.elapsed();
         match outcome {
             Ok(output) => Ok(FunctionOutput {
@@ -171,7 +171,7 @@ impl FunctionRunner for Caller<'_> {
             Callable::PackageContext => return Ok(builtin::package_context(&stdin, &self.options.limits.yaml)),
         };
         let limits = Some(*limits);
-        let call = Invocation { name, args: Vec::new(), env: self.options.env.clone(), stdin, limits };
+        let call = Invocation { name, args: Vec::new(), grants: self.options.grants.clone(), stdin, limits };
         match self.sandbox.run(module, call) {
             Ok(output) => Ok(FunctionOutput {
                 exit_code: output.exit_code,

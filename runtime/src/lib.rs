@@ -15,6 +15,7 @@ mod error;
 mod eval;
 mod exec;
 mod function;
+mod grant;
 mod limits;
 mod load;
 mod module;
@@ -38,6 +39,7 @@ pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};
 pub use error::{Deadline, ModuleError, RunError, RunFailure, TrapKind};
 pub use eval::{EvalConfig, EvalInput, EvalOptions, read_resources, source, to_documents, to_files, to_resource_list};
 pub use function::{FunctionDir, FunctionError, FunctionFiles, FunctionSource, Sources};
+pub use grant::{GrantError, GrantLimits, GrantWarning, GrantedDirectory, Grants, Mount, MountError};
 pub use limits::{
     DecidedLimit, DecidedLimits, FunctionPattern, LimitLayers, LimitName, LimitProfile, LimitSetting, LimitSettings,
     LimitSource, LimitUnit, LimitValue, Limits, StepLimits, StepProfile,

@@ -10,6 +10,7 @@ use crate::call::Caller;
 use crate::cancel::CancelToken;
 use crate::engine::Engine;
 use crate::function::Sources;
+use crate::grant::Grants;
 use crate::image::ImagePrefix;
 use crate::limits::{Limits, StepProfile};
 use crate::load::{Loaded, dot, load};
@@ -30,8 +31,9 @@ pub struct CallOptions {
     pub image_prefix: ImagePrefix,
     /// True when `exec:` functions may run: with all rights of this process.
     pub allow_exec: bool,
-    /// Environment variables that functions see. Empty by default.
-    pub env: Vec<(String, String)>,
+    /// Directories and environment variables that functions see. None by default, and none that a Kptfile
+    /// names. Programs (`exec:`) get the variables; they see the machine's files anyway.
+    pub grants: Grants,
 }
 
 /// What a render is to do.

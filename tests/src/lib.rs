@@ -147,3 +147,32 @@ pub fn expect_same(what: &str, expected: &str, actual: &str) -> Result<()> {
     let diff = similar::TextDiff::from_lines(expected, actual).unified_diff().header("expected", "actual").to_string();
     bail!("{what} differs:\n{diff}")
 }
+
+/// Makes the directory `data` in `place`, for the guest and the probe `read-files`, and gives what they must tell of it.
+pub fn granted_files(place: &Path) -> Result<String> {
+    use std::fmt::Write as _;
+    use std::os::unix::fs::symlink;
+
+    let data = place.join("data");
+    std::fs::create_dir_all(data.join("a/empty"))?;
+    std::fs::create_dir(data.join("many"))?;
+    std::fs::write(place.join("secret"), "secret")?;
+    std::fs::write(data.join("a/text"), "some text")?;
+    symlink("a/text", data.join("link"))?;
+    symlink("../secret", data.join("out"))?;
+    let mut told = "directory /data\ndirectory /data/a\ndirectory /data/a/empty\nfile /data/a/text, 9 bytes, 9 read\n\
+                    link /data/link to a/text\ndirectory /data/many\n"
+        .to_owned();
+    // More than one buffer of a C library's listing.
+    for n in 0..300 {
+        let name = format!("many/file-with-a-long-name-{n:03}");
+        std::fs::write(data.join(&name), vec![b'x'; n])?;
+        writeln!(told, "file /data/{name}, {n} bytes, {n} read")?;
+    }
+    told.push_str(
+        "through the link: some text\nmany: 300, the last is file-with-a-long-name-299\nthe end: text\n\
+         write: read-only\nopen to write: read-only\nmkdir: read-only\nrename: read-only\nremove: read-only\n\
+         a link that leads out: not there\n",
+    );
+    Ok(told)
+}

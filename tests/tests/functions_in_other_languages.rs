@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Arguments, Failed, Trial};
-use portico_tests::{copy_tree, expect_same, files_below, portico_binary, repository};
+use portico_tests::{copy_tree, expect_same, files_below, granted_files, portico_binary, repository};
 
 /// An example: its directory, its function, the exit code of its render.
 struct Example {
@@ -34,6 +34,18 @@ fn main() {
     trials.push(Trial::test("the_guide_of_the_sdk_shows_the_code_of_the_example", || {
         guide_shows_the_example().map_err(|error| Failed::from(format!("{error:#}")))
     }));
+    for (language, missing, build) in [
+        ("go", go_missing as fn() -> Option<String>, build_go_guest as fn(&Path) -> Result<PathBuf>),
+        ("c", c_missing, build_c_guest),
+    ] {
+        let name = format!("{language}_reads_granted_files_and_writes_none");
+        let check = move || reads_granted_files(&build(&scratch())?);
+        let trial = Trial::test(name, move || check().map_err(|error| Failed::from(format!("{error:#}"))));
+        trials.push(match missing() {
+            Some(what) => trial.with_kind(format!("skipped: {what}")).with_ignored_flag(true),
+            None => trial,
+        });
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -190,6 +202,46 @@ fn build_c(source: &Path, out: &Path) -> Result<PathBuf> {
         .arg(format!("--sysroot={}", wasi_sysroot().display()))
         .arg(source.join("mirror-images.c")))?;
     Ok(module)
+}
+
+/// Builds `tests/guests/read-files.go`.
+fn build_go_guest(out: &Path) -> Result<PathBuf> {
+    let module = out.join("read-files-go.wasm");
+    run(Command::new("go")
+        .args(["build", "-trimpath", "-o"])
+        .arg(&module)
+        .arg(repository().join("tests/guests/read-files.go"))
+        .envs([("GOOS", "wasip1"), ("GOARCH", "wasm"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]))?;
+    Ok(module)
+}
+
+/// Builds `tests/guests/read-files.c`.
+fn build_c_guest(out: &Path) -> Result<PathBuf> {
+    let module = out.join("read-files-c.wasm");
+    run(Command::new("clang")
+        .args(["--target=wasm32-wasi", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&module)
+        .arg(format!("--sysroot={}", wasi_sysroot().display()))
+        .arg(repository().join("tests/guests/read-files.c")))?;
+    Ok(module)
+}
+
+/// Runs a guest that tells what it reads below `/data`; see `tests/guests/README.md`.
+fn reads_granted_files(module: &Path) -> Result<()> {
+    let work = tempfile::tempdir()?;
+    let expected = granted_files(work.path())?;
+    std::fs::create_dir(work.path().join("package"))?;
+    std::fs::write(work.path().join("package/a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")?;
+    let output = Command::new(portico_binary()?)
+        .args(["eval", "package", "-i", "read-files", "--mount", "type=bind,src=data,dst=/data", "--function"])
+        .arg(format!("read-files={}", module.display()))
+        .current_dir(work.path())
+        .env("XDG_CACHE_HOME", scratch().join("cache"))
+        .output()?;
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{}\n{told}", output.status);
+    let said = told.split_once("  Stderr:\n").map_or("", |(_, said)| said).replace("\n    ", "\n");
+    expect_same("what it reads", &expected, said.trim_start())
 }
 
 /// Readers of the guide see the very code that is built and run here.

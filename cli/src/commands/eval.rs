@@ -24,11 +24,6 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         Target::InPlace if from_stdin => Target::ResourceList,
         target => target,
     };
-    ensure!(
-        arguments.mount.is_empty(),
-        "`--mount`: a function runs in a sandbox without a file system; give it what it needs in resources or in the \
-         functionConfig"
-    );
     ensure!(!(arguments.save && from_stdin), "`--save` needs a package directory, not standard input");
     let mut stream = Vec::new();
     let mut package: Option<(PackageDir, PackageFiles)> = None;
@@ -45,7 +40,7 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         }
         package = Some((directory, files));
     }
-    let options = options(arguments, matches!(target, Target::InPlace))?;
+    let options = options(arguments, matches!(target, Target::InPlace), &printer)?;
     let input = match &package {
         Some((_, files)) => EvalInput::Package(files),
         None => EvalInput::Stream(&stream),
@@ -81,15 +76,9 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
     Ok(if outcome.failure.is_some() || (arguments.check && changed) { Exit::Failed } else { Exit::Passed })
 }
 
-fn options(arguments: &EvalArgs, in_place: bool) -> Result<EvalOptions> {
-    let mut call = setup::calls(&arguments.functions, &arguments.limits, true);
-    for variable in &arguments.env {
-        let pair = match variable.split_once('=') {
-            Some((key, value)) => Some((key.to_owned(), value.to_owned())),
-            None => std::env::var(variable).ok().map(|value| (variable.clone(), value)),
-        };
-        call.env.extend(pair);
-    }
+fn options(arguments: &EvalArgs, in_place: bool, printer: &Printer) -> Result<EvalOptions> {
+    let grants = setup::grants(&arguments.grants, printer)?;
+    let call = setup::calls(&arguments.functions, &arguments.limits, grants, true);
     let config = if let Some(path) = &arguments.fn_config {
         let bytes = std::fs::read(path).with_context(|| format!("`--fn-config {}`", path.display()))?;
         EvalConfig::File { path: path.display().to_string(), bytes }

@@ -54,8 +54,9 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     }
     let in_place = matches!(target, Target::InPlace);
     let only_looks = arguments.diff || arguments.check;
+    let grants = setup::grants(&arguments.grants, &printer)?;
     let options = RenderOptions {
-        call: setup::calls(&arguments.functions, &arguments.limits, arguments.allow_exec),
+        call: setup::calls(&arguments.functions, &arguments.limits, grants, arguments.allow_exec),
         style: setup::style(arguments.output.yaml_style),
         status: match arguments.status {
             // The recorded status is no change that a diff or a check speaks of.

@@ -39,7 +39,7 @@ impl World {
         cancel: CancelToken,
         spare: Vec<u8>,
     ) -> Self {
-        let Invocation { name, args, env, stdin, limits: _ } = call;
+        let Invocation { name, args, grants, stdin, limits: _ } = call;
         let call = Invocation { stdin, ..Invocation::default() };
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
@@ -47,7 +47,7 @@ impl World {
         limiter.start_step(limits);
         Self {
             args: std::iter::once(name).chain(args).collect(),
-            env,
+            env: grants.env().to_vec(),
             stdio: Stdio::new(Context::new(call, limits, spare)),
             random: Random::default(),
             time: Time::new(clock),

@@ -14,6 +14,7 @@ pub(crate) use self::state::{Clock, Limiter, State, Stop};
 use crate::cancel::CancelToken;
 use crate::engine::Engine;
 use crate::error::{Deadline, RunError, RunFailure, TrapKind};
+use crate::grant::Grants;
 use crate::limits::{Limits, StepLimits};
 use crate::module::{Module, ModuleInner, Program};
 use crate::wasi::{Context, Stderr};
@@ -31,8 +32,8 @@ pub struct Invocation {
     pub name: String,
     /// Further arguments.
     pub args: Vec<String>,
-    /// Environment variables: none unless someone granted them.
-    pub env: Vec<(String, String)>,
+    /// Directories and environment variables: none unless someone granted them.
+    pub grants: Grants,
     /// What the function reads from stdin.
     pub stdin: Vec<u8>,
     /// Limits of this step, where they are others than the sandbox has for all.

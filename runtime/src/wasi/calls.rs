@@ -7,7 +7,8 @@ use super::abi::{
     RIGHT_FD_WRITE, RIGHT_POLL,
 };
 use super::context::{Stream, Strings};
-use super::{Call, Fail, MODULE, call};
+use super::descriptors::Descriptor;
+use super::{Call, Fail, MODULE, call, files};
 use crate::sandbox::{State, Stop};
 
 /// Random bytes made between two looks at the deadline.
@@ -34,13 +35,13 @@ pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             call(&mut guest, |call| fd_write(call, fd, array, count, out))
         })?
         .func_wrap(MODULE, "fd_close", |mut guest: Guest<'_>, fd: u32| -> Answer {
-            call(&mut guest, |call| Ok(call.state.wasi.close(fd)?))
+            call(&mut guest, |call| Ok(call.state.wasi.descriptors.close(fd)?))
         })?
         .func_wrap(MODULE, "fd_fdstat_get", |mut guest: Guest<'_>, fd: u32, out: u32| -> Answer {
             call(&mut guest, |call| fd_fdstat_get(call, fd, out))
         })?
         .func_wrap(MODULE, "fd_fdstat_set_flags", |mut guest: Guest<'_>, fd: u32, _flags: u32| -> Answer {
-            // Appending and non-blocking are what these streams are anyway.
+            // Appending and non-blocking are what streams are anyway, and nothing to a file that is read.
             call(&mut guest, |call| open(call, fd))
         })?
         .func_wrap(MODULE, "fd_filestat_get", |mut guest: Guest<'_>, fd: u32, out: u32| -> Answer {
@@ -87,13 +88,15 @@ pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 fn open(call: &mut Call<'_>, fd: u32) -> Result<(), Fail> {
-    call.state.wasi.stream(fd)?;
+    call.state.wasi.descriptors.get(fd)?;
     Ok(())
 }
 
 fn fd_read(call: &mut Call<'_>, fd: u32, array: u32, count: u32, out: u32) -> Result<(), Fail> {
-    if call.state.wasi.stream(fd)? != Stream::Stdin {
-        return Err(Errno::BadF.into());
+    match call.state.wasi.descriptors.get(fd)? {
+        Descriptor::Stream(Stream::Stdin) => {}
+        Descriptor::Stream(_) => return Err(Errno::BadF.into()),
+        Descriptor::Granted(open) => return files::read(call, fd, open, array, count, out),
     }
     let wanted = call.memory.ranges_total(array, count)?;
     // Before anything is consumed, so that a bad address loses no input.
@@ -115,10 +118,11 @@ fn fd_read(call: &mut Call<'_>, fd: u32, array: u32, count: u32, out: u32) -> Re
 }
 
 fn fd_write(call: &mut Call<'_>, fd: u32, array: u32, count: u32, out: u32) -> Result<(), Fail> {
-    let stream = call.state.wasi.stream(fd)?;
-    if stream == Stream::Stdin {
-        return Err(Errno::BadF.into());
-    }
+    let stream = match call.state.wasi.descriptors.get(fd)? {
+        Descriptor::Stream(Stream::Stdin) => return Err(Errno::BadF.into()),
+        Descriptor::Stream(stream) => stream,
+        Descriptor::Granted(_) => return Err(Errno::NotCapable.into()),
+    };
     let total = call.memory.ranges_total(array, count)?;
     call.memory.put_u32(out, 0)?;
     call.meter.pay(count.into())?;
@@ -138,9 +142,10 @@ fn fd_write(call: &mut Call<'_>, fd: u32, array: u32, count: u32, out: u32) -> R
 }
 
 fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fail> {
-    let rights = match call.state.wasi.stream(fd)? {
-        Stream::Stdin => RIGHT_FD_READ,
-        Stream::Stdout | Stream::Stderr => RIGHT_FD_WRITE,
+    let rights = match call.state.wasi.descriptors.get(fd)? {
+        Descriptor::Stream(Stream::Stdin) => RIGHT_FD_READ,
+        Descriptor::Stream(Stream::Stdout | Stream::Stderr) => RIGHT_FD_WRITE,
+        Descriptor::Granted(open) => return files::fdstat(call, open, out),
     };
     let mut stat = [0; FDSTAT_BYTES];
     stat[0] = FILETYPE_UNKNOWN;
@@ -149,7 +154,9 @@ fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fail> {
 }
 
 fn fd_filestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fail> {
-    call.state.wasi.stream(fd)?;
+    if let Descriptor::Granted(open) = call.state.wasi.descriptors.get(fd)? {
+        return files::filestat(call, open.place, out);
+    }
     // No size: programs would believe it of a stream. One link; all times at the beginning.
     let mut stat = [0; FILESTAT_BYTES];
     stat[16] = FILETYPE_UNKNOWN;

@@ -1,6 +1,6 @@
 //! What one run of a function has: its input, its output, its arguments.
 
-use super::abi::Errno;
+use super::descriptors::Descriptors;
 use crate::limits::StepLimits;
 use crate::sandbox::{Invocation, Stop};
 
@@ -27,7 +27,7 @@ pub(crate) struct Context {
     spare: Vec<u8>,
     stderr: Stderr,
     pub(crate) random: Random,
-    closed: [bool; 3],
+    pub(crate) descriptors: Descriptors,
 }
 
 /// What was kept of stderr.
@@ -38,7 +38,7 @@ pub(crate) struct Stderr {
     limit: u64,
 }
 
-/// The three descriptors there are.
+/// The descriptors that every function has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdin,
@@ -49,34 +49,18 @@ pub(crate) enum Stream {
 impl Context {
     /// The world of a call. `spare` is a buffer from the run before.
     pub(crate) fn new(call: Invocation, limits: &StepLimits, spare: Vec<u8>) -> Self {
-        let Invocation { name, args, env, stdin, limits: _ } = call;
+        let Invocation { name, args, grants, stdin, limits: _ } = call;
         Self {
             spare,
             args: Strings::new(std::iter::once(name).chain(args)),
-            env: Strings::new(env.into_iter().map(|(name, value)| format!("{name}={value}"))),
+            env: Strings::new(grants.env().iter().map(|(name, value)| format!("{name}={value}"))),
+            descriptors: Descriptors::new(grants.directories()),
             stdin_total: stdin.len(),
             stdin,
             stdout_limit: limits.stdout,
             stderr: Stderr { limit: limits.stderr, ..Stderr::default() },
             ..Self::default()
         }
-    }
-
-    /// The open descriptor of this number.
-    pub(crate) fn stream(&self, fd: u32) -> Result<Stream, Errno> {
-        let stream = match fd {
-            0 => Stream::Stdin,
-            1 => Stream::Stdout,
-            2 => Stream::Stderr,
-            _ => return Err(Errno::BadF),
-        };
-        if self.closed[fd as usize] { Err(Errno::BadF) } else { Ok(stream) }
-    }
-
-    pub(crate) fn close(&mut self, fd: u32) -> Result<(), Errno> {
-        self.stream(fd)?;
-        self.closed[fd as usize] = true;
-        Ok(())
     }
 
     /// Bytes of stdin that were not read yet.

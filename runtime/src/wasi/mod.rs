@@ -2,8 +2,8 @@
 //!
 //! There is stdin, stdout, stderr, the arguments, an environment that is empty unless granted, an exit,
 //! a clock that stands still until the function sleeps, and random numbers that are the same in each
-//! run. There are no files and no sockets. Everything else that preview 1 knows is there and answers
-//! with an error, so that programs link and libraries can try.
+//! run. There are no sockets, and no files but those of granted directories, to be read. Everything else
+//! that preview 1 knows is there and answers with an error, so that programs link and libraries can try.
 //!
 //! Nothing here blocks, nothing here trusts a number from the guest: addresses are checked against its
 //! memory ([`memory::Guest`]), bad ones become `EFAULT`; work is paid for in fuel before it is done.
@@ -12,7 +12,10 @@ mod abi;
 mod absent;
 mod calls;
 mod context;
+mod descriptors;
+mod files;
 mod memory;
+mod paths;
 mod poll;
 
 pub(crate) use self::calls::{CLOCK_RESOLUTION, MONOTONIC_START, WALL_START};
@@ -156,6 +159,8 @@ fn call(caller: &mut Caller<'_, State>, body: impl FnOnce(&mut Call<'_>) -> Resu
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     calls::add(&mut linker)?;
+    files::add(&mut linker)?;
+    paths::add(&mut linker)?;
     poll::add(&mut linker)?;
     absent::add(&mut linker)?;
     Ok(linker)

@@ -7,6 +7,7 @@ use wasmtime::{Caller, Linker};
 use super::abi::Errno;
 use super::calls::now;
 use super::context::Stream;
+use super::descriptors::Descriptor;
 use super::{CALL_FUEL, Call, Fail, MODULE, call};
 use crate::sandbox::State;
 
@@ -49,7 +50,7 @@ enum Wait {
     Until(u64),
 }
 
-/// Streams are always ready. If nothing but clocks is waited for, time jumps to the earliest of them;
+/// Streams and files are always ready. If nothing but clocks is waited for, time jumps to the earliest of them;
 /// the jump counts against the deadlines as if it had been waited for.
 fn poll_oneoff(call: &mut Call<'_>, subscriptions: u32, events: u32, count: u32, out: u32) -> Result<(), Fail> {
     if count == 0 || count > MAX_SUBSCRIPTIONS {
@@ -119,9 +120,16 @@ fn wait(state: &State, subscription: &Subscription) -> Result<Wait, Errno> {
         }
         TAG_READ | TAG_WRITE => {
             let fd = u32::from_le_bytes(field(subscription, 16));
-            Ok(match (tag, state.wasi.stream(fd)) {
-                (TAG_READ, Ok(Stream::Stdin)) => Wait::Ready { tag, bytes: state.wasi.stdin_left() as u64 },
-                (TAG_WRITE, Ok(Stream::Stdout | Stream::Stderr)) => Wait::Ready { tag, bytes: 64 << 10 },
+            Ok(match (tag, state.wasi.descriptors.get(fd)) {
+                (TAG_READ, Ok(Descriptor::Stream(Stream::Stdin))) => {
+                    Wait::Ready { tag, bytes: state.wasi.stdin_left() as u64 }
+                }
+                (TAG_READ, Ok(Descriptor::Granted(open))) => {
+                    Wait::Ready { tag, bytes: state.wasi.descriptors.left(open) }
+                }
+                (TAG_WRITE, Ok(Descriptor::Stream(Stream::Stdout | Stream::Stderr))) => {
+                    Wait::Ready { tag, bytes: 64 << 10 }
+                }
                 _ => Wait::Failed { tag, errno: Errno::BadF },
             })
         }

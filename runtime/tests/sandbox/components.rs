@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use portico_runtime::{
-    Allocation, CancelToken, Deadline, Engine, EngineConfig, Invocation, Limits, ModuleError, RunError, RunFailure,
-    RunOutput, Sandbox, TrapKind, precompile,
+    Allocation, CancelToken, Deadline, Engine, EngineConfig, Grants, Invocation, Limits, ModuleError, RunError,
+    RunFailure, RunOutput, Sandbox, TrapKind, precompile,
 };
 
 use crate::guests::{
@@ -94,10 +94,13 @@ fn arguments_and_environment_arrive_as_granted() {
             (call $write (i32.const 1) (i32.const 1024) (i32.load (i32.const 104))))
         "#,
     );
+    let mut grants = Grants::default();
+    grants.set_env("HOME", "/").unwrap();
+    grants.set_env("EMPTY", "").unwrap();
     let call = Invocation {
         name: "set-labels".into(),
         args: vec!["--fast".into(), "\u{e4}".into()],
-        env: vec![("HOME".into(), "/".into()), ("EMPTY".into(), String::new())],
+        grants,
         ..Invocation::default()
     };
     let [core, component] = both(&engine(), &wasm, &Limits::default(), &call).map(|result| result.unwrap().stdout);

@@ -3,6 +3,7 @@
 mod cache;
 mod cancel;
 mod components;
+mod granted;
 mod guests;
 mod limits;
 mod modules;

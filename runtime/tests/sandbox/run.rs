@@ -1,6 +1,6 @@
 //! What a well-behaved function sees, and what comes back.
 
-use portico_runtime::{CancelToken, Invocation, Limits, RunFailure, Sandbox, TrapKind};
+use portico_runtime::{CancelToken, Grants, Invocation, Limits, RunFailure, Sandbox, TrapKind};
 
 use crate::guests::{ECHO, engine, function, importing, load, run, stdin};
 
@@ -70,13 +70,9 @@ fn arguments_and_environment_arrive_as_granted() {
         "#,
     );
     let module = engine.load(&function(wasm)).unwrap();
-    let call = Invocation {
-        name: "set-labels".into(),
-        args: vec!["--fast".into()],
-        env: vec![("HOME".into(), "/".into())],
-        stdin: Vec::new(),
-        limits: None,
-    };
+    let mut grants = Grants::default();
+    grants.set_env("HOME", "/").unwrap();
+    let call = Invocation { name: "set-labels".into(), args: vec!["--fast".into()], grants, ..stdin("") };
     let output = Sandbox::new(&engine, Limits::default(), CancelToken::new()).run(&module, call).unwrap();
     assert_eq!(output.stdout.escape_ascii().to_string(), r"set-labels\x00--fast\x00HOME=/\x00H");
 }

@@ -9,7 +9,7 @@ const INVAL: i32 = 28;
 const BADF: i32 = 8;
 
 /// Name and parameters (`i`: 32 bit, `l`: 64 bit) of all calls but `proc_exit`.
-const CALLS: [(&str, &str); 45] = [
+pub(crate) const CALLS: [(&str, &str); 45] = [
     ("args_get", "ii"),
     ("args_sizes_get", "ii"),
     ("clock_res_get", "ii"),

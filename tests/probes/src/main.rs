@@ -4,6 +4,7 @@
 
 mod bytes;
 mod edits;
+mod files;
 mod hostile;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ const PROBES: &[(&str, Program)] = &[
     ("label-all", edits::label_all),
     ("panic", hostile::panic),
     ("print-paths", edits::print_paths),
+    ("read-files", files::read_files),
     ("reserialise", edits::reserialise),
     ("reverse-items", edits::reverse_items),
     ("sleep", hostile::sleep),

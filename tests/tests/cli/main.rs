@@ -8,6 +8,7 @@ mod eval;
 mod examples;
 mod exec;
 mod functions;
+mod grants;
 mod interrupts;
 mod limits;
 mod messages;
