@@ -14,6 +14,7 @@ mod limits;
 mod messages;
 mod output;
 mod render;
+mod schemas;
 mod status;
 mod streams;
 mod tour;

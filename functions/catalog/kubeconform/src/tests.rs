@@ -231,7 +231,7 @@ fn what_cannot_be_followed_is_said_on_stderr() {
             "schema_location: 'file:///no/such'",
             "directory `/no/such` of schema location `file:///no/such` can't be read",
         ),
-        ("additional_schema_locations: 'default,/no/such'", "unless the directory is granted"),
+        ("additional_schema_locations: 'default,/no/such'", "pass `--mount type=bind,src=DIR,dst=/no/such`"),
     ] {
         let output = run(DEPLOYMENT, data);
         assert_eq!(output.exit_code, 1);

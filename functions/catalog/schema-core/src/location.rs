@@ -30,15 +30,18 @@ pub enum LocationError {
     Network(String),
     /// No such directory, or none that the function may see.
     #[error(
-        "directory `{directory}` of schema location `{location}` can't be read: a function sees the objects of the \
-         package and no files, unless the directory is granted to it; leave the location out to use the schemas of \
-         Kubernetes that this function carries, and put CustomResourceDefinitions into the package"
+        "directory `{directory}` of schema location `{location}` can't be read: a function sees no files but those of \
+         directories that are granted to it; pass `--mount type=bind,src=DIR,dst={granted}` to `portico render` or \
+         `portico eval`, with the directory that has the schemas as DIR, or leave the location out to use the schemas \
+         of Kubernetes that this function carries and the CustomResourceDefinitions of the package"
     )]
     NotGranted {
         /// As configured.
         location: String,
         /// The part before the first placeholder.
         directory: String,
+        /// Where a directory would have to be granted: the same as an absolute path.
+        granted: String,
         /// What the system said.
         source: std::io::Error,
     },
@@ -86,6 +89,7 @@ impl Location {
             return Err(LocationError::NotGranted {
                 location: text.to_owned(),
                 directory: directory.to_owned(),
+                granted: format!("/{}", directory.trim_start_matches(['.', '/'])),
                 source,
             });
         }
@@ -157,7 +161,9 @@ mod tests {
         let network = Location::open("https://example.com/schemas").expect_err("network").to_string();
         assert!(network.contains("network"), "{network}");
         let gone = Location::open("file:///no/such/place").expect_err("not there").to_string();
-        assert!(gone.contains("`/no/such/place`") && gone.contains("granted"), "{gone}");
+        assert!(gone.contains("`/no/such/place`") && gone.contains("src=DIR,dst=/no/such/place`"), "{gone}");
+        let relative = Location::open("./no-such/{{ .ResourceKind }}.json").expect_err("not there").to_string();
+        assert!(relative.contains("`./no-such`") && relative.contains("src=DIR,dst=/no-such`"), "{relative}");
         let unknown = Location::open("/tmp/{{ .What }}.json").expect_err("unknown").to_string();
         assert!(unknown.contains("`{{ .What }}`"), "{unknown}");
         assert_eq!(Location::open("default").expect("there"), Location::Embedded);
