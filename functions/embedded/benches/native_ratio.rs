@@ -11,6 +11,8 @@
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
+#[path = "../tests/made/mod.rs"]
+mod made;
 mod package;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,10 +24,6 @@ use portico_catalog::Catalog;
 use portico_runtime::{
     CancelToken, Engine, EngineConfig, FunctionModule, FunctionSource, Invocation, Limits, Module, ModuleCode, Sandbox,
 };
-use wasi_preview1_component_adapter_provider::{
-    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
-};
-use wit_component::ComponentEncoder;
 
 /// What sets the label in the middle of a render.
 const CONFIG: &str =
@@ -51,7 +49,7 @@ fn main() {
     let module = engine.load(&function).expect("a module");
     let input = package::list(1_000, "", Some(CONFIG));
     let mut child = Native::start(&input);
-    let component = component().map(|code| {
+    let component = made::component().map(|code| {
         let function = FunctionModule { name: function.name.clone(), code: ModuleCode::Wasm(code.into()) };
         engine.load(&function).expect("a component")
     });
@@ -91,15 +89,6 @@ fn main() {
     let ratio = |n: usize| ours[n].as_secs_f64() / native[n].as_secs_f64();
     println!("  ratio                            {:>13.2} {:>10.2}", ratio(0), ratio(1));
     println!("  fuel: {fuel}, {:.0} a byte", fuel as f64 / input.len() as f64);
-}
-
-/// The module that holds set-labels, as a component; none where the functions are not built.
-fn component() -> Option<Vec<u8>> {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/functions/catalog-small.wasm");
-    let wasm = std::fs::read(path).ok()?;
-    let encoder = ComponentEncoder::default().module(&wasm).expect("a module");
-    let adapted = encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER);
-    Some(adapted.and_then(|mut encoder| encoder.encode()).expect("a component"))
 }
 
 fn report(what: &str, times: &mut [Duration]) -> [Duration; 2] {

@@ -1,7 +1,8 @@
 //! A function of the catalog as a component: the same package comes out, byte for byte.
 
+mod made;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portico_catalog::Catalog;
@@ -10,13 +11,6 @@ use portico_runtime::{
     Allocation, CancelToken, Engine, EngineConfig, FunctionError, FunctionModule, FunctionSource, ModuleCode, Outcome,
     RenderOptions, Renderer, Sources,
 };
-use wasi_preview1_component_adapter_provider::{
-    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
-};
-use wit_component::ComponentEncoder;
-
-/// The module that holds the small functions, as `cargo xtask functions` left it.
-const MODULE: &str = "catalog-small.wasm";
 
 /// The small functions, from one component for all.
 struct Components(Arc<[u8]>);
@@ -26,19 +20,6 @@ impl FunctionSource for Components {
         let name = image.rsplit('/').next().unwrap_or(image).split(':').next().unwrap_or(image).to_owned();
         Ok(Some(FunctionModule { name, code: ModuleCode::Wasm(Arc::clone(&self.0)) }))
     }
-}
-
-fn component() -> Vec<u8> {
-    let dir = std::env::var_os("PORTICO_FUNCTIONS_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/functions"), PathBuf::from);
-    let wasm = std::fs::read(dir.join(MODULE)).expect("the functions are built: `cargo xtask functions`");
-    ComponentEncoder::default()
-        .module(&wasm)
-        .and_then(|encoder| {
-            encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)
-        })
-        .and_then(|encoder| encoder.validate(true).encode())
-        .expect("a component")
 }
 
 const KPTFILE: &str = "\
@@ -73,7 +54,7 @@ fn render(engine: &Engine, source: Arc<dyn FunctionSource>) -> Outcome {
     for number in 0..40 {
         files.insert(format!("d{number}.yaml"), deployment(number).into_bytes());
     }
-    let files = files.iter().map(|(path, content)| (path.as_str(), content.clone())).collect();
+    let files: BTreeMap<&str, Vec<u8>> = files.iter().map(|(path, content)| (path.as_str(), content.clone())).collect();
     let files = PackageFiles::from_map("/w/shop", files, &PackageLimits::default()).expect("a package");
     Renderer::new(engine.clone(), Sources::new(vec![source]))
         .render(&files, &RenderOptions::default(), &CancelToken::new(), &mut ())
@@ -82,12 +63,12 @@ fn render(engine: &Engine, source: Arc<dyn FunctionSource>) -> Outcome {
 
 #[test]
 fn a_package_comes_out_the_same_byte_for_byte() {
-    let component: Arc<[u8]> = component().into();
+    let component: Arc<[u8]> = made::component().expect("the functions are built: `cargo xtask functions`").into();
     for allocation in [Allocation::OnDemand, Allocation::Auto] {
         let engine = Engine::new(EngineConfig { allocation, ..EngineConfig::default() }).expect("an engine");
         let core = render(&engine, Arc::new(Catalog));
         let other = render(&engine, Arc::new(Components(Arc::clone(&component))));
-        assert_eq!((core.failure, core.executed()), (None, 3));
+        assert_eq!((&core.failure, core.executed()), (&None, 3));
         assert_eq!((&other.failure, other.executed()), (&None, 3));
         assert!(core.changes.len() > 40, "{}", core.changes.len());
         assert_eq!(core.changes, other.changes);
