@@ -10,8 +10,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use portico_runtime::Mount;
 use portico_runtime::image::ImagePrefix;
 
+use portico_runtime::{LimitName, LimitValue};
+
 use crate::units::{
-    Bound, parse_bytes, parse_count, parse_duration, parse_env, parse_function, parse_pair, parse_prefix,
+    Bound, parse_any_limit, parse_bytes, parse_count, parse_duration, parse_env, parse_function, parse_pair,
+    parse_prefix,
 };
 
 /// Render kpt packages without containers
@@ -145,16 +148,16 @@ pub(crate) struct RenderArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("what").required(true)))]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["image", "exec", "explain_limits"])))]
 pub(crate) struct EvalArgs {
     /// A directory with resources, or `-` for standard input
     #[arg(default_value = ".", value_name = "DIR|-")]
     pub(crate) directory: PathBuf,
     /// The function to run, by image name
-    #[arg(long, short = 'i', group = "what", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, short = 'i', value_parser = NonEmptyStringValueParser::new())]
     pub(crate) image: Option<String>,
     /// A program of this machine to run as the function, with its arguments
-    #[arg(long, group = "what", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, conflicts_with = "image", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) exec: Option<String>,
     /// File with the functionConfig
     #[arg(long, value_name = "FILE", conflicts_with = "arguments")]
@@ -245,6 +248,8 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) fn_config: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    #[command(flatten)]
     pub(crate) messages: MessageArgs,
 }
 
@@ -253,6 +258,8 @@ pub(crate) struct SinkArgs {
     /// The directory; it must not exist
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     #[command(flatten)]
     pub(crate) messages: MessageArgs,
 }
@@ -302,6 +309,9 @@ pub(crate) struct FunctionArgs {
     /// Take modules from a directory: NAME.wasm for any image whose last part is NAME
     #[arg(long, value_name = "DIR", help_heading = "Functions")]
     pub(crate) function_dir: Vec<PathBuf>,
+    /// Run everything twice, in fresh sandboxes; a step that does not do the same again is an error, and nothing is written
+    #[arg(long, help_heading = "Functions")]
+    pub(crate) verify_determinism: bool,
 }
 
 #[derive(Debug, Args)]
@@ -342,6 +352,22 @@ pub(crate) struct LimitArgs {
     /// Memory for a function (`64MiB`, `1GiB`)
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES", help_heading = "Limits")]
     pub(crate) max_memory: Option<Bound<u64>>,
+    /// Any limit by its name, such as `stdout=64MiB`; they are listed by --explain-limits
+    #[arg(long = "limit", value_parser = parse_any_limit, value_name = "NAME=VALUE", help_heading = "Limits")]
+    pub(crate) limit: Vec<(LimitName, LimitValue)>,
+    /// Print every limit, who set it, and what capped it; run nothing
+    #[arg(long, help_heading = "Limits")]
+    pub(crate) explain_limits: bool,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// Configuration file, instead of `$PORTICO_CONFIG` or `$XDG_CONFIG_HOME/portico/config.yaml`; what stands in
+    /// `/etc/portico/config.yaml` counts in any case
+    #[arg(long, value_name = "FILE", help_heading = "Limits")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

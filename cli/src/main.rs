@@ -2,7 +2,9 @@
 
 mod args;
 mod commands;
+mod config;
 mod diff;
+mod explain;
 mod printer;
 mod progress;
 #[cfg(test)]

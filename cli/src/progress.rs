@@ -130,6 +130,12 @@ fn step_object(event: &str, step: &StepReport) -> serde_json::Value {
         if let Some(error) = &step.execution_error {
             value["error"] = json!(error);
         }
+        if let Some(cause) = step.cause {
+            value["cause"] = json!(cause.as_str());
+        }
+        if let Some(limit) = step.exceeded() {
+            value["limit"] = json!(limit.as_str());
+        }
     }
     value
 }

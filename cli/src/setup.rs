@@ -9,17 +9,21 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use portico_catalog::Catalog;
 use portico_runtime::{
-    CallOptions, CancelToken, Engine, EngineConfig, FunctionDir, FunctionFiles, FunctionSource, GrantLimits,
-    GrantedDirectory, Grants, Limits, Mount, Renderer, Sources, WriteStyle,
+    CallOptions, CancelToken, DecidedLimits, Engine, EngineConfig, FunctionDir, FunctionFiles, FunctionSource,
+    GrantLimits, GrantedDirectory, Grants, LimitLayers, LimitName, LimitSettings, LimitSource, LimitValue, Limits,
+    Mount, Renderer, Sources, WriteStyle,
 };
 
-use crate::args::{EnvArg, FunctionArgs, GrantArgs, LimitArgs, YamlStyle};
+use crate::args::{ConfigArgs, EnvArg, FunctionArgs, GrantArgs, LimitArgs, YamlStyle};
+use crate::config::{Configuration, Places};
 use crate::printer::Printer;
 use crate::units::Bound;
 
 /// The renderer of one run of the program.
-pub(crate) fn renderer(arguments: &FunctionArgs) -> Result<Renderer> {
-    let config = EngineConfig { cache_dir: cache_directory(), ..EngineConfig::default() };
+pub(crate) fn renderer(arguments: &FunctionArgs, limits: &Limits) -> Result<Renderer> {
+    // One render, one engine: what the render accepts is what the engine accepts.
+    let module_bytes = limits.module_bytes;
+    let config = EngineConfig { cache_dir: cache_directory(), module_bytes, ..EngineConfig::default() };
     let engine = Engine::new(config)?;
     Ok(Renderer::new(engine, sources(arguments)?))
 }
@@ -41,9 +45,15 @@ pub(crate) fn sources(arguments: &FunctionArgs) -> Result<Sources> {
 }
 
 /// How functions are called.
-pub(crate) fn calls(functions: &FunctionArgs, limits: &LimitArgs, grants: Grants, allow_exec: bool) -> CallOptions {
-    let image_prefix = functions.image_prefix.clone().unwrap_or_default();
-    CallOptions { limits: limits_of(limits), image_prefix, allow_exec, grants, ..CallOptions::default() }
+pub(crate) fn calls(functions: &FunctionArgs, limits: &DecidedLimits, grants: Grants, allow_exec: bool) -> CallOptions {
+    CallOptions {
+        limits: limits.limits.clone(),
+        profiles: limits.step_profiles(),
+        image_prefix: functions.image_prefix.clone().unwrap_or_default(),
+        allow_exec,
+        grants,
+        ..CallOptions::default()
+    }
 }
 
 /// Reads the directories that functions may see, and the variables.
@@ -77,32 +87,67 @@ pub(crate) fn grants(arguments: &GrantArgs, printer: &Printer) -> Result<Grants>
     Ok(grants)
 }
 
-fn limits_of(arguments: &LimitArgs) -> Limits {
-    let mut limits = Limits::default();
+/// The configuration files.
+pub(crate) fn configuration(arguments: &ConfigArgs) -> Result<Configuration> {
+    Configuration::load(&Places::new(arguments.config.as_deref(), |name| std::env::var_os(name)))
+}
+
+/// The limits of commands without flags for them.
+pub(crate) fn configured_limits(arguments: &ConfigArgs, printer: &Printer) -> Result<Limits> {
+    Ok(decided(layers(configuration(arguments)?), printer).limits)
+}
+
+/// What the flags, the configuration and the operator's maximum come to.
+pub(crate) fn limits(arguments: &LimitArgs, configuration: Configuration, printer: &Printer) -> DecidedLimits {
+    let mut layers = layers(configuration);
+    layers.request = requested(arguments);
+    decided(layers, printer)
+}
+
+fn layers(configuration: Configuration) -> LimitLayers {
+    let Configuration { limits, maximum, profiles } = configuration;
+    LimitLayers { configuration: limits, maximum, profiles, request: LimitSettings::default() }
+}
+
+fn decided(layers: LimitLayers, printer: &Printer) -> DecidedLimits {
+    let decided = layers.decide();
+    for warning in decided.warnings() {
+        printer.warning(&warning);
+    }
+    decided
+}
+
+/// What the command line asks for.
+fn requested(arguments: &LimitArgs) -> LimitSettings {
+    let mut settings = LimitSettings::default();
+    let mut set = |name, value, flag: &str| settings.set(name, value, LimitSource::Request(flag.to_owned()));
     let time = |bound| match bound {
-        Bound::Unlimited => Duration::MAX,
-        Bound::At(time) => time,
+        Bound::Unlimited => LimitValue::Time(Duration::MAX),
+        Bound::At(time) => LimitValue::Time(time),
     };
     let number = |bound| match bound {
-        Bound::Unlimited => u64::MAX,
-        Bound::At(n) => n,
+        Bound::Unlimited => LimitValue::Count(u64::MAX),
+        Bound::At(n) => LimitValue::Count(n),
     };
     if let Some(bound) = arguments.timeout {
-        limits.render_time = time(bound);
+        set(LimitName::RenderTime, time(bound), "--timeout");
     }
     if let Some(bound) = arguments.fn_timeout {
-        limits.step_time = time(bound);
+        set(LimitName::StepTime, time(bound), "--fn-timeout");
     }
     if let Some(bound) = arguments.fuel {
-        limits.fuel = number(bound);
+        set(LimitName::Fuel, number(bound), "--fuel");
         // The number is the whole budget, whatever the size of the input and the number of steps.
-        limits.fuel_per_input_byte = 0;
-        limits.fuel_per_step = 0;
+        set(LimitName::FuelPerStep, LimitValue::Count(0), "--fuel");
+        set(LimitName::FuelPerInputByte, LimitValue::Count(0), "--fuel");
     }
     if let Some(bound) = arguments.max_memory {
-        limits.memory = number(bound);
+        set(LimitName::Memory, number(bound), "--max-memory");
     }
-    limits
+    for (name, value) in &arguments.limit {
+        set(*name, *value, "--limit");
+    }
+    settings
 }
 
 /// The style of written files.

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use portico_runtime::image::{ImagePrefix, ImageRef};
+use portico_runtime::{LimitName, LimitValue};
+
+use crate::config::parse_limit;
 
 use crate::args::EnvArg;
 
@@ -73,6 +76,15 @@ pub(crate) fn parse_env(text: &str) -> Result<EnvArg, Infallible> {
         None => (text, None),
     };
     Ok(EnvArg { name: name.to_owned(), value })
+}
+
+/// `NAME=VALUE`, any limit.
+pub(crate) fn parse_any_limit(text: &str) -> Result<(LimitName, LimitValue), String> {
+    let (name, value) = parse_pair(text).map_err(|_| "write NAME=VALUE, such as `stdout=64MiB`".to_owned())?;
+    let Some(name) = LimitName::of(&name) else {
+        return Err(format!("no limit is called `{name}`; `--explain-limits` lists them"));
+    };
+    parse_limit(name, &value).map(|value| (name, value))
 }
 
 /// `IMAGE=FILE.wasm`.
@@ -150,5 +162,16 @@ mod tests {
         assert_eq!(parse_count("unlimited"), Ok(Bound::Unlimited));
         assert!(parse_count("99999999999999999999G").is_err());
         assert!(parse_count("").is_err());
+    }
+
+    #[test]
+    fn any_limit_is_set_by_its_name_in_its_unit() {
+        assert_eq!(parse_any_limit("stdout=1MiB"), Ok((LimitName::Stdout, LimitValue::Bytes(1 << 20))));
+        assert_eq!(parse_any_limit("yaml.depth=9"), Ok((LimitName::YamlDepth, LimitValue::Count(9))));
+        let minute = LimitValue::Time(Duration::from_mins(1));
+        assert_eq!(parse_any_limit("stepTime=1m"), Ok((LimitName::StepTime, minute)));
+        assert!(parse_any_limit("stdin=1").is_err_and(|error| error.contains("`stdin`")));
+        assert!(parse_any_limit("stdout").is_err());
+        assert!(parse_any_limit("stdout=many").is_err());
     }
 }

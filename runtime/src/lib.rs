@@ -27,6 +27,7 @@ mod renderer;
 mod report;
 mod sandbox;
 mod tags;
+mod verify;
 mod wasi;
 mod write_back;
 
@@ -51,4 +52,5 @@ pub use portico_krm::kptfile::StatusMode;
 pub use renderer::{CallOptions, RenderOptions, Renderer};
 pub use report::{Cause, Event, Observer, StepKind, StepReport, StepState};
 pub use sandbox::{Invocation, RunOutput, Sandbox};
+pub use verify::Difference;
 pub use write_back::WriteStyle;

@@ -20,7 +20,8 @@ use crate::package::PackageLimits;
 ///
 /// Each field's comment has the same parts: the problem it solves, the mechanism, the default, what it
 /// does not stop, how it goes together with host calls, and how it is tested. The largest value of a
-/// field's type means "no limit"; switching one limit off never weakens another.
+/// field's type means "no limit"; switching one limit off never weakens or trips another, which
+/// `sandbox/combinations.rs` tests for each alone, each beside each, and none.
 ///
 /// ```
 /// use portico_runtime::Limits;

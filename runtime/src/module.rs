@@ -225,7 +225,8 @@ fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModuleError> {
             return Ok(None);
         }
         let file = std::fs::File::open(path)?;
-        let size = file.metadata()?.len().min(limit);
+        // No more at once than a module may have by default: a file can claim any size.
+        let size = file.metadata()?.len().min(limit).min(crate::Limits::default().module_bytes);
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
         Ok(Some(bytes))

@@ -10,7 +10,9 @@
 //!   may write, checked by [`CheckedFile`](crate::cache::CheckedFile) through the handle that is mapped.
 #![expect(unsafe_code, reason = "loading native code can't be checked by the compiler; contract above")]
 
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 
 use crate::cache::CheckedFile;
 use crate::check::Kind;
@@ -55,7 +57,8 @@ impl PrecompiledCode {
     }
 
     pub(crate) fn load(&self, engine: &wasmtime::Engine) -> wasmtime::Result<wasmtime::Module> {
-        if self.in_place && IN_PLACE && self.bytes.as_ptr().addr().is_multiple_of(rustix::param::page_size()) {
+        let start = self.bytes.as_ptr().addr();
+        if self.in_place && IN_PLACE && start.is_multiple_of(rustix::param::page_size()) && claim(start) {
             // SAFETY: by the contract of `in_program`, the bytes are what the compiler made, stay for ever and are
             // never written.
             match unsafe { wasmtime::Module::deserialize_raw(engine, NonNull::from(self.bytes)) } {
@@ -66,6 +69,16 @@ impl PrecompiledCode {
         // SAFETY: by the contract of `new`, the bytes are what the compiler made.
         unsafe { wasmtime::Module::deserialize(engine, self.bytes) }
     }
+}
+
+/// Takes code in the program's data for good; false when somebody has taken it.
+///
+/// wasmtime finds the module of a crash by the address of the code, in one table for the process: it panics when a
+/// second engine brings code that is there already. So the first engine runs it where it lies, and every other one, and
+/// the first should it ever load it anew, gets a copy. Never given back: nobody can tell when the last instance is gone.
+fn claim(start: usize) -> bool {
+    static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(start)
 }
 
 impl std::fmt::Debug for PrecompiledCode {

@@ -81,9 +81,11 @@ impl Place {
         let mut command = Command::new(portico_binary()?);
         command.args(words).current_dir(self.path()?);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for name in ["KPT_IMAGE_PREFIX", "NO_COLOR", "KRM_DISABLE_ATTRIBUTION", "CLICOLOR_FORCE"] {
+        for name in ["KPT_IMAGE_PREFIX", "PORTICO_CONFIG", "NO_COLOR", "KRM_DISABLE_ATTRIBUTION", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
+        // A test's own, in which there is nothing until it puts something there.
+        command.env("XDG_CONFIG_HOME", self.path()?.join("config-home"));
         // Shared, so that a probe is compiled once.
         command.env("XDG_CACHE_HOME", probes.with_file_name("tests-cache"));
         Ok(command)

@@ -4,19 +4,24 @@ use std::io::Read;
 
 use anyhow::{Context, Result, ensure};
 use portico_krm::Selector;
-use portico_runtime::package::{PackageDir, PackageFiles, PackageLimits};
-use portico_runtime::{EvalConfig, EvalInput, EvalOptions, RenderError, StepKind};
+use portico_runtime::package::{PackageDir, PackageFiles};
+use portico_runtime::{DecidedLimits, EvalConfig, EvalInput, EvalOptions, RenderError, StepKind};
 
 use crate::args::{EvalArgs, FunctionType, SelectionArgs, YamlStyle};
 use crate::commands::render::{Target, emit, finish, interrupted, report};
-use crate::commands::{Sink, save};
-use crate::printer::Printer;
+use crate::commands::{Sink, read, save, verified};
+use crate::printer::{Printer, write_stdout};
 use crate::progress::Lines;
-use crate::{Exit, setup};
+use crate::{Exit, explain, setup};
 
 /// Runs one function.
 pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
     let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
+    let limits = setup::limits(&arguments.limits, setup::configuration(&arguments.limits.config)?, &printer);
+    if arguments.limits.explain_limits {
+        write_stdout(explain::table(&limits).as_bytes())?;
+        return Ok(Exit::Passed);
+    }
     let cancel = setup::cancelled_by_signals()?;
     let from_stdin = arguments.directory.as_os_str() == "-";
     let target = match Target::of(arguments.output.output.as_deref())? {
@@ -31,23 +36,26 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         std::io::stdin().lock().read_to_end(&mut stream).context("cannot read standard input")?;
     } else {
         let directory = PackageDir::open(&arguments.directory)?;
-        let files = directory.read(&PackageLimits::default())?;
-        for warning in &files.warnings {
-            printer.warning(&warning.to_string());
-        }
+        let files = read(&directory, &limits.limits.package, &printer)?;
         if arguments.save {
             save::kptfile(&files)?;
         }
         package = Some((directory, files));
     }
-    let options = options(arguments, matches!(target, Target::InPlace), &printer)?;
+    let options = options(arguments, &limits, matches!(target, Target::InPlace), &printer)?;
     let input = match &package {
         Some((_, files)) => EvalInput::Package(files),
         None => EvalInput::Stream(&stream),
     };
-    let renderer = setup::renderer(&arguments.functions)?;
-    let mut outcome = match renderer.eval(input, &options, &cancel, &mut Lines(&printer)) {
-        Ok(outcome) => outcome,
+    let renderer = setup::renderer(&arguments.functions, &limits.limits)?;
+    let verify = arguments.functions.verify_determinism;
+    let result = if verify {
+        renderer.verify_eval(input, &options, &cancel, &mut Lines(&printer))
+    } else {
+        renderer.eval(input, &options, &cancel, &mut Lines(&printer)).map(|outcome| (outcome, None))
+    };
+    let (mut outcome, difference) = match result {
+        Ok(result) => result,
         Err(RenderError::Cancelled) => return Ok(interrupted(&printer)),
         Err(error) => {
             report(&printer, &error);
@@ -56,6 +64,9 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
     };
     if setup::interrupted() {
         return Ok(interrupted(&printer));
+    }
+    if verify && !verified(&printer, &outcome, difference.as_ref()) {
+        return Ok(Exit::Failed);
     }
     let mut changed = false;
     if outcome.failure.is_none() {
@@ -68,17 +79,17 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         }
         if arguments.save && !arguments.diff && !arguments.check {
             let function = save::SavedFunction::of(arguments)?;
-            let list = save::into_kptfile(&arguments.directory, &function)?;
+            let list = save::into_kptfile(&arguments.directory, &function, &limits.limits.package)?;
             printer.line(&format!("Added \"{}\" as {} in the Kptfile.", function.label(), list.trim_end_matches('s')));
         }
     }
-    finish(&printer, &outcome, false, arguments.output.results_dir.as_deref())?;
+    finish(&printer, &outcome, &limits, false, arguments.output.results_dir.as_deref())?;
     Ok(if outcome.failure.is_some() || (arguments.check && changed) { Exit::Failed } else { Exit::Passed })
 }
 
-fn options(arguments: &EvalArgs, in_place: bool, printer: &Printer) -> Result<EvalOptions> {
+fn options(arguments: &EvalArgs, limits: &DecidedLimits, in_place: bool, printer: &Printer) -> Result<EvalOptions> {
     let grants = setup::grants(&arguments.grants, printer)?;
-    let call = setup::calls(&arguments.functions, &arguments.limits, grants, true);
+    let call = setup::calls(&arguments.functions, limits, grants, true);
     let config = if let Some(path) = &arguments.fn_config {
         let bytes = std::fs::read(path).with_context(|| format!("`--fn-config {}`", path.display()))?;
         EvalConfig::File { path: path.display().to_string(), bytes }

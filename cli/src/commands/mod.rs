@@ -9,13 +9,14 @@ pub(crate) mod source;
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::CommandFactory;
 use portico_krm::results::ResultDocument;
-use portico_runtime::package::{Change, PackageDir, PackageFiles};
+use portico_runtime::package::{Change, PackageDir, PackageFiles, PackageLimits, ReadError};
+use portico_runtime::{Difference, LimitName, Outcome};
 
 use crate::printer::{Printer, write_stdout};
-use crate::{Exit, diff};
+use crate::{Exit, diff, explain};
 
 /// `portico completion`.
 pub(crate) fn completion(shell: clap_complete::Shell) -> Result<Exit> {
@@ -23,6 +24,35 @@ pub(crate) fn completion(shell: clap_complete::Shell) -> Result<Exit> {
     clap_complete::generate(shell, &mut crate::args::Cli::command(), "portico", &mut script);
     write_stdout(&script)?;
     Ok(Exit::Passed)
+}
+
+/// Reads a package; its warnings are said.
+pub(crate) fn read(directory: &PackageDir, limits: &PackageLimits, printer: &Printer) -> Result<PackageFiles> {
+    let files = directory.read(limits).map_err(|error| match error {
+        ReadError::Limit(limit) => {
+            let flag = LimitName::of(limit.setting).map(|name| format!(" with {}", explain::flag(name)));
+            anyhow!("{limit}{}", flag.unwrap_or_default())
+        }
+        error => error.into(),
+    })?;
+    for warning in &files.warnings {
+        printer.warning(&warning.to_string());
+    }
+    Ok(files)
+}
+
+/// Says what two renders came to; false when they did not come to the same.
+pub(crate) fn verified(printer: &Printer, outcome: &Outcome, difference: Option<&Difference>) -> bool {
+    match difference {
+        Some(difference) => {
+            printer.error(&format!("error: {}; nothing was written", difference.message(&outcome.steps)));
+            false
+        }
+        None => {
+            printer.line("Every function wrote the same bytes and used the same fuel twice.");
+            true
+        }
+    }
 }
 
 /// Writes `results.yaml` and says so.

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use portico_krm::kptfile::Experiments;
-use portico_runtime::package::{PackageDir, PackageLimits, check_new_directory};
+use portico_runtime::package::{PackageDir, check_new_directory};
 use portico_runtime::{
-    LimitName, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list,
+    DecidedLimits, Outcome, RenderError, RenderOptions, StatusMode, to_documents, to_files, to_resource_list,
 };
 
 use crate::args::{RenderArgs, StatusArg, YamlStyle};
-use crate::commands::{Sink, write_results};
-use crate::printer::Printer;
+use crate::commands::{Sink, read, verified, write_results};
+use crate::printer::{Printer, write_stdout};
 use crate::progress::{Lines, not_run, summary};
-use crate::{Exit, setup};
+use crate::{Exit, explain, setup};
 
 /// Where the result goes.
 pub(crate) enum Target {
@@ -42,21 +42,23 @@ impl Target {
 /// Renders.
 pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
+    let limits = setup::limits(&arguments.limits, setup::configuration(&arguments.limits.config)?, &printer);
+    if arguments.limits.explain_limits {
+        write_stdout(explain::table(&limits).as_bytes())?;
+        return Ok(Exit::Passed);
+    }
     let target = Target::of(arguments.output.output.as_deref())?;
     if let Some(directory) = &arguments.output.results_dir {
         std::fs::create_dir_all(directory).with_context(|| format!("`--results-dir {}`", directory.display()))?;
     }
     let cancel = setup::cancelled_by_signals()?;
     let package = PackageDir::open(&arguments.package)?;
-    let files = package.read(&PackageLimits::default())?;
-    for warning in &files.warnings {
-        printer.warning(&warning.to_string());
-    }
+    let files = read(&package, &limits.limits.package, &printer)?;
     let in_place = matches!(target, Target::InPlace);
     let only_looks = arguments.diff || arguments.check;
     let grants = setup::grants(&arguments.grants, &printer)?;
     let options = RenderOptions {
-        call: setup::calls(&arguments.functions, &arguments.limits, grants, arguments.allow_exec),
+        call: setup::calls(&arguments.functions, &limits, grants, arguments.allow_exec),
         style: setup::style(arguments.output.yaml_style),
         status: match arguments.status {
             // The recorded status is no change that a diff or a check speaks of.
@@ -70,9 +72,15 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
         experiments: Experiments { conditions: arguments.experimental_conditions },
         ..RenderOptions::default()
     };
-    let renderer = setup::renderer(&arguments.functions)?;
-    let mut outcome = match renderer.render(&files, &options, &cancel, &mut Lines(&printer)) {
-        Ok(outcome) => outcome,
+    let renderer = setup::renderer(&arguments.functions, &limits.limits)?;
+    let verify = arguments.functions.verify_determinism;
+    let result = if verify {
+        renderer.verify(&files, &options, &cancel, &mut Lines(&printer))
+    } else {
+        renderer.render(&files, &options, &cancel, &mut Lines(&printer)).map(|outcome| (outcome, None))
+    };
+    let (mut outcome, difference) = match result {
+        Ok(result) => result,
         Err(RenderError::Cancelled) => return Ok(interrupted(&printer)),
         Err(error) => {
             report(&printer, &error);
@@ -81,6 +89,9 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     };
     if setup::interrupted() {
         return Ok(interrupted(&printer));
+    }
+    if verify && !verified(&printer, &outcome, difference.as_ref()) {
+        return Ok(Exit::Failed);
     }
     let changed = if in_place {
         let sink = Sink { package: &package, files: &files, diff: arguments.diff, check: arguments.check };
@@ -91,7 +102,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
         }
         false
     };
-    finish(&printer, &outcome, in_place && !only_looks, arguments.output.results_dir.as_deref())?;
+    finish(&printer, &outcome, &limits, in_place && !only_looks, arguments.output.results_dir.as_deref())?;
     Ok(if outcome.failure.is_some() || (arguments.check && changed) { Exit::Failed } else { Exit::Passed })
 }
 
@@ -105,8 +116,8 @@ pub(crate) fn interrupted(printer: &Printer) -> Exit {
 pub(crate) fn emit(target: &Target, resources: Vec<portico_krm::Resource>) -> Result<()> {
     match target {
         Target::InPlace => {}
-        Target::ResourceList => crate::printer::write_stdout(to_resource_list(resources, None).as_bytes())?,
-        Target::Documents => crate::printer::write_stdout(to_documents(resources).as_bytes())?,
+        Target::ResourceList => write_stdout(to_resource_list(resources, None).as_bytes())?,
+        Target::Documents => write_stdout(to_documents(resources).as_bytes())?,
         Target::Directory(directory) => {
             let files = to_files(resources)?;
             portico_runtime::package::write_new_directory(directory, files.iter().map(|(p, b)| (p.as_str(), &**b)))?;
@@ -116,7 +127,13 @@ pub(crate) fn emit(target: &Target, resources: Vec<portico_krm::Resource>) -> Re
 }
 
 /// Summary, results, and the failure in the end.
-pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, results: Option<&Path>) -> Result<()> {
+pub(crate) fn finish(
+    printer: &Printer,
+    outcome: &Outcome,
+    limits: &DecidedLimits,
+    in_place: bool,
+    results: Option<&Path>,
+) -> Result<()> {
     summary(printer, outcome, in_place);
     write_results(printer, results, &outcome.results())?;
     if let Some(failure) = &outcome.failure {
@@ -136,24 +153,14 @@ pub(crate) fn finish(printer: &Printer, outcome: &Outcome, in_place: bool, resul
         } else {
             printer.error(&format!("error: {}", failure.message));
         }
-        if let Some(advice) = failure.step.and_then(|step| outcome.steps.get(step)?.exceeded()).and_then(advice) {
-            printer.error(advice);
+        let step = failure.step.and_then(|step| outcome.steps.get(step));
+        if let Some(advice) = step.and_then(|step| explain::advice(limits, step)) {
+            printer.error(&advice);
         }
     }
     // Behind the error: kpt's lines come first.
     not_run(printer, outcome);
     Ok(())
-}
-
-/// What to do about a limit.
-fn advice(exceeded: LimitName) -> Option<&'static str> {
-    Some(match exceeded {
-        LimitName::StepTime => "a function that needs longer gets more with `--fn-timeout`",
-        LimitName::RenderTime => "a render that needs longer gets more with `--timeout`",
-        LimitName::Fuel => "a function that needs more gets it with `--fuel`",
-        LimitName::Memory => "a function that needs more gets it with `--max-memory`",
-        _ => return None,
-    })
 }
 
 /// A render that could not begin.

@@ -127,9 +127,9 @@ pub(crate) fn kptfile(files: &PackageFiles) -> Result<SourceFile> {
 }
 
 /// Adds the function, or replaces the entry of the same image or command; the list it went to.
-pub(crate) fn into_kptfile(directory: &Path, function: &SavedFunction) -> Result<&'static str> {
+pub(crate) fn into_kptfile(directory: &Path, function: &SavedFunction, limits: &PackageLimits) -> Result<&'static str> {
     let package = PackageDir::open(directory)?;
-    let files = package.read(&PackageLimits::default())?;
+    let files = package.read(limits)?;
     let source = kptfile(&files)?;
     let mut tree = source.documents().first().context("`--save`: the Kptfile is empty")?.tree.clone();
     let root = tree.root();

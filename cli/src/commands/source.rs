@@ -3,22 +3,21 @@
 use anyhow::{Context, Result, bail};
 use portico_krm::Resource;
 use portico_krm::yaml::{ParseLimits, SourceFile};
-use portico_runtime::package::{PackageDir, PackageLimits};
-use portico_runtime::{Limits, source, to_documents, to_resource_list};
+use portico_runtime::package::PackageDir;
+use portico_runtime::{source, to_documents, to_resource_list};
 
-use crate::Exit;
 use crate::args::SourceArgs;
+use crate::commands::read;
 use crate::commands::render::report;
 use crate::printer::{Printer, write_stdout};
+use crate::{Exit, setup};
 
 /// Prints a directory's resources.
 pub(crate) fn run(arguments: &SourceArgs) -> Result<Exit> {
     let printer = Printer::new(&arguments.messages, false);
-    let files = PackageDir::open(&arguments.directory)?.read(&PackageLimits::default())?;
-    for warning in &files.warnings {
-        printer.warning(&warning.to_string());
-    }
-    let resources = match source(&files, &Limits::default()) {
+    let limits = setup::configured_limits(&arguments.config, &printer)?;
+    let files = read(&PackageDir::open(&arguments.directory)?, &limits.package, &printer)?;
+    let resources = match source(&files, &limits) {
         Ok(resources) => resources,
         Err(error) => {
             report(&printer, &error);

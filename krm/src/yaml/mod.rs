@@ -47,4 +47,4 @@ pub use parse::ParseLimits;
 pub use resolve::{ScalarType, plain_is_ambiguous, plain_type};
 pub use seq_style::SeqStyle;
 pub use tree::*;
-pub use typed::{DecodeError, from_tree};
+pub use typed::{DecodeError, Lined, from_tree};

@@ -1,8 +1,10 @@
 //! Typed reading: a node of a tree as any value that serde can read.
 
 use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeOwned, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
-use serde::{Deserializer, forward_to_deserialize_any};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use super::numbers::{parse_float, parse_int};
 use super::resolve::ScalarType;
@@ -56,6 +58,56 @@ impl serde::de::Error for DecodeError {
 /// configuration, small and written by hand.
 pub fn from_tree<T: DeserializeOwned>(tree: &Tree, id: NodeId) -> Result<T, DecodeError> {
     T::deserialize(Node { tree, id, depth: 0 })
+}
+
+/// A value and the line on which it stands, for messages that speak of it later. Only [`from_tree`] reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lined<T> {
+    /// The line, from 1; 0 for what an edit made.
+    pub line: u32,
+    /// The value.
+    pub value: T,
+}
+
+/// What [`from_tree`] knows a [`Lined`] by.
+const LINED: &str = "$portico::Lined";
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lined<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Lined<T>, D::Error> {
+        struct Reader<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
+            type Value = Lined<T>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Lined<T>, A::Error> {
+                let missing = || serde::de::Error::custom("a line without a value");
+                let line = parts.next_element()?.ok_or_else(missing)?;
+                Ok(Lined { line, value: parts.next_element()?.ok_or_else(missing)? })
+            }
+        }
+        deserializer.deserialize_newtype_struct(LINED, Reader(std::marker::PhantomData))
+    }
+}
+
+/// The line of a node, then its value.
+struct LineThenValue<'t> {
+    line: Option<u32>,
+    node: Option<Node<'t>>,
+}
+
+impl<'de> SeqAccess<'de> for LineThenValue<'_> {
+    type Error = DecodeError;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
+        if let Some(line) = self.line.take() {
+            let line: serde::de::value::U32Deserializer<DecodeError> = line.into_deserializer();
+            return seed.deserialize(line).map(Some);
+        }
+        self.node.take().map(|node| seed.deserialize(node)).transpose()
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -114,8 +166,29 @@ impl<'de> Deserializer<'de> for Node<'_> {
         if self.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        if name == LINED {
+            let line = self.tree.position(self.id).map_or(0, |at| at.line);
+            return visitor.visit_seq(LineThenValue { line: Some(line), node: Some(self) });
+        }
         visitor.visit_newtype_struct(self)
+    }
+
+    /// Fields have names here: a list is no struct, whatever its elements are.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        if self.tree.is_sequence(self.id) {
+            return Err(serde::de::Error::invalid_type(serde::de::Unexpected::Seq, &visitor));
+        }
+        self.deserialize_any(visitor)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -137,7 +210,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+        tuple_struct map identifier ignored_any
     }
 }
 
@@ -160,7 +233,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
             });
         }
         self.value = Some((key, value));
-        let name: StrDeserializer<'_, DecodeError> = serde::de::IntoDeserializer::into_deserializer(tree.text(key));
+        let name: StrDeserializer<'_, DecodeError> = tree.text(key).into_deserializer();
         seed.deserialize(name).map(Some).map_err(|error| DecodeError { position: tree.position(key), ..error })
     }
 
@@ -204,7 +277,7 @@ impl<'de, 't> EnumAccess<'de> for Variant<'t> {
     type Variant = Variant<'t>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Variant<'t>), DecodeError> {
-        let name: StrDeserializer<'_, DecodeError> = serde::de::IntoDeserializer::into_deserializer(self.name);
+        let name: StrDeserializer<'_, DecodeError> = self.name.into_deserializer();
         Ok((seed.deserialize(name)?, self))
     }
 }
@@ -245,7 +318,6 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
 mod tests {
     use super::*;
     use crate::yaml::ParseLimits;
-    use serde::Deserialize;
     use std::collections::BTreeMap;
 
     #[derive(Debug, Default, Deserialize, PartialEq)]
@@ -290,6 +362,47 @@ mod tests {
         assert!(text.starts_with("`list[1].b`: invalid value: integer `300`"), "{text}");
         assert!(text.ends_with("(line 4, column 6)"), "{text}");
         assert!(read("name: 1\n").is_err(), "a number is no string");
+        assert!(read("- a\n- 1\n").is_err(), "a list is no struct");
+    }
+
+    #[test]
+    fn a_value_can_bring_its_line() {
+        let text = "a: 1\n\nb:\n- x\n- y\n";
+        let tree = Tree::parse(text, &ParseLimits::default()).expect("yaml").expect("a document");
+        let lined: BTreeMap<String, Lined<Element>> = from_tree(&tree, tree.root()).expect("it fits");
+        assert_eq!(lined["a"], Lined { line: 1, value: Element::One(1) });
+        let list = Element::Many(vec![Lined { line: 4, value: "x".into() }, Lined { line: 5, value: "y".into() }]);
+        assert_eq!(lined["b"], Lined { line: 4, value: list });
+        let error = from_tree::<BTreeMap<String, Lined<u8>>>(&tree, tree.root()).expect_err("a list is no number");
+        assert_eq!((error.path.as_str(), error.position.map(|at| at.line)), ("b", Some(4)));
+    }
+
+    #[derive(Debug, PartialEq)]
+    enum Element {
+        One(u8),
+        Many(Vec<Lined<String>>),
+    }
+
+    impl<'de> Deserialize<'de> for Element {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Element, D::Error> {
+            struct Reader;
+            impl<'de> Visitor<'de> for Reader {
+                type Value = Element;
+
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("a number or a list")
+                }
+
+                fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Element, E> {
+                    u8::try_from(n).map(Element::One).map_err(E::custom)
+                }
+
+                fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Element, A::Error> {
+                    Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(parts)).map(Element::Many)
+                }
+            }
+            deserializer.deserialize_any(Reader)
+        }
     }
 
     #[test]

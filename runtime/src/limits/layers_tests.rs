@@ -4,7 +4,7 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-fn settings(from: LimitSource, values: &[(LimitName, LimitValue)]) -> LimitSettings {
+fn settings(from: &LimitSource, values: &[(LimitName, LimitValue)]) -> LimitSettings {
     let mut settings = LimitSettings::default();
     for (name, value) in values {
         settings.set(*name, *value, from.clone());
@@ -23,7 +23,7 @@ fn flag(name: &str) -> LimitSource {
 fn profile(name: &str, values: &[(LimitName, LimitValue)]) -> LimitProfile {
     let functions = FunctionPattern { name: Some(name.into()), image: None };
     let source = LimitSource::Profile { functions: functions.clone(), path: "c.yaml".into(), line: 9 };
-    LimitProfile { functions, settings: settings(source, values) }
+    LimitProfile { functions, settings: settings(&source, values) }
 }
 
 fn row(decided: &DecidedLimits, name: LimitName) -> &DecidedLimit {
@@ -46,11 +46,11 @@ fn a_later_layer_goes_before_an_earlier_one() {
     let mut layers = LimitLayers::default();
     let holds =
         |layers: &LimitLayers| (row(&layers.decide(), name).value, row(&layers.decide(), name).source.to_string());
-    layers.configuration.push(settings(file("etc.yaml", 2), &[(name, value(100))]));
+    layers.configuration.push(settings(&file("etc.yaml", 2), &[(name, value(100))]));
     assert_eq!(holds(&layers), (value(100), "etc.yaml:2".to_owned()));
-    layers.configuration.push(settings(file("home.yaml", 3), &[(name, value(200))]));
+    layers.configuration.push(settings(&file("home.yaml", 3), &[(name, value(200))]));
     assert_eq!(holds(&layers), (value(200), "home.yaml:3".to_owned()));
-    layers.request = settings(flag("--max-memory"), &[(name, value(50))]);
+    layers.request = settings(&flag("--max-memory"), &[(name, value(50))]);
     assert_eq!(holds(&layers), (value(50), "--max-memory".to_owned()));
     assert_eq!(layers.decide().limits.memory, 50 * MIB);
 }
@@ -60,7 +60,7 @@ fn a_profile_goes_before_configuration_and_the_request_before_both() {
     let (memory, stdout) = (LimitName::Memory, LimitName::Stdout);
     let bytes = |n: u64| LimitValue::Bytes(n * MIB);
     let mut layers = LimitLayers {
-        configuration: vec![settings(file("c.yaml", 1), &[(memory, bytes(100)), (stdout, bytes(10))])],
+        configuration: vec![settings(&file("c.yaml", 1), &[(memory, bytes(100)), (stdout, bytes(10))])],
         profiles: vec![
             profile("set-*", &[(memory, bytes(200)), (stdout, bytes(20))]),
             profile("set-labels", &[(memory, bytes(300))]),
@@ -76,9 +76,9 @@ fn a_profile_goes_before_configuration_and_the_request_before_both() {
     assert_eq!(of(&layers, "ghcr.io/fns/set-names:v1"), (200, 20));
     // Both match: the later one, limit by limit.
     assert_eq!(of(&layers, "ghcr.io/fns/set-labels:v1"), (300, 20));
-    layers.request = settings(flag("--max-memory"), &[(memory, bytes(50))]);
+    layers.request = settings(&flag("--max-memory"), &[(memory, bytes(50))]);
     assert_eq!(of(&layers, "ghcr.io/fns/set-labels:v1"), (50, 20));
-    layers.maximum = vec![settings(file("etc.yaml", 5), &[(stdout, bytes(15)), (memory, bytes(70))])];
+    layers.maximum = vec![settings(&file("etc.yaml", 5), &[(stdout, bytes(15)), (memory, bytes(70))])];
     assert_eq!(of(&layers, "ghcr.io/fns/set-labels:v1"), (50, 15));
     assert_eq!(of(&layers, "ghcr.io/fns/starlark:v1"), (50, 10));
 }
@@ -99,10 +99,10 @@ fn the_least_maximum_caps_whoever_asks_and_says_so() {
     let name = LimitName::StepTime;
     let time = |seconds| LimitValue::Time(Duration::from_secs(seconds));
     let layers = LimitLayers {
-        request: settings(flag("--fn-timeout"), &[(name, time(900))]),
+        request: settings(&flag("--fn-timeout"), &[(name, time(900))]),
         maximum: vec![
-            settings(file("/etc/portico/config.yaml", 7), &[(name, time(120))]),
-            settings(file("mine.yaml", 4), &[(name, time(600))]),
+            settings(&file("/etc/portico/config.yaml", 7), &[(name, time(120))]),
+            settings(&file("mine.yaml", 4), &[(name, time(600))]),
         ],
         ..LimitLayers::default()
     };
@@ -122,8 +122,8 @@ fn no_limit_is_more_than_any_maximum() {
         let everything = name.get(&Limits::unlimited());
         let little = name.in_unit(LimitValue::Count(5));
         let layers = LimitLayers {
-            request: settings(flag("--limit"), &[(name, name.in_unit(LimitValue::Count(u64::MAX)))]),
-            maximum: vec![settings(file("m", 1), &[(name, little)])],
+            request: settings(&flag("--limit"), &[(name, name.in_unit(LimitValue::Count(u64::MAX)))]),
+            maximum: vec![settings(&file("m", 1), &[(name, little)])],
             ..LimitLayers::default()
         };
         assert_eq!(name.get(&layers.decide().limits), little, "{name} of {everything}");
@@ -133,8 +133,8 @@ fn no_limit_is_more_than_any_maximum() {
 #[test]
 fn a_value_of_another_unit_escapes_no_maximum() {
     let layers = LimitLayers {
-        request: settings(flag("--limit"), &[(LimitName::Memory, LimitValue::Count(u64::MAX))]),
-        maximum: vec![settings(file("m", 1), &[(LimitName::Memory, LimitValue::Time(Duration::from_nanos(7)))])],
+        request: settings(&flag("--limit"), &[(LimitName::Memory, LimitValue::Count(u64::MAX))]),
+        maximum: vec![settings(&file("m", 1), &[(LimitName::Memory, LimitValue::Time(Duration::from_nanos(7)))])],
         ..LimitLayers::default()
     };
     assert_eq!(layers.decide().limits.memory, 7);
@@ -143,7 +143,7 @@ fn a_value_of_another_unit_escapes_no_maximum() {
 #[test]
 fn a_default_beyond_a_maximum_is_capped_without_a_warning() {
     let layers = LimitLayers {
-        maximum: vec![settings(file("m", 1), &[(LimitName::Memory, LimitValue::Bytes(MIB))])],
+        maximum: vec![settings(&file("m", 1), &[(LimitName::Memory, LimitValue::Bytes(MIB))])],
         ..LimitLayers::default()
     };
     let decided = layers.decide();
@@ -156,7 +156,7 @@ fn a_default_beyond_a_maximum_is_capped_without_a_warning() {
 fn what_needs_stack_has_a_ceiling_of_its_own() {
     let deep = LimitValue::Count(1_000_000);
     let layers = LimitLayers {
-        configuration: vec![settings(file("c", 1), &[(LimitName::YamlDepth, deep), (LimitName::PackageDepth, deep)])],
+        configuration: vec![settings(&file("c", 1), &[(LimitName::YamlDepth, deep), (LimitName::PackageDepth, deep)])],
         ..LimitLayers::default()
     };
     let decided = layers.decide();

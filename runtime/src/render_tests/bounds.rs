@@ -78,7 +78,8 @@ fn the_text_of_files_and_answers_is_bounded_alike() {
         functions.text("text", move |_| text.to_owned());
         functions
     };
-    let cases: [(fn(&mut ParseLimits), &str, &str); 4] = [
+    type Tighten = fn(&mut ParseLimits);
+    let cases: [(Tighten, &str, &str); 4] = [
         (|l| l.depth = 6, "kind: ResourceList\nitems: [{a: {b: {c: {d: {e: 1}}}}}]\n", "`yaml.depth` of 6"),
         (
             |l| l.bytes = 200,

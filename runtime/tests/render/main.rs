@@ -1,5 +1,7 @@
 //! Renders with functions that are WebAssembly modules and programs, through the public interface.
 
+mod causes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

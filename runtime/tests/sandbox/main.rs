@@ -2,7 +2,9 @@
 
 mod cache;
 mod cancel;
+mod combinations;
 mod components;
+mod determinism;
 mod granted;
 mod guests;
 mod limits;

@@ -44,7 +44,7 @@ fn a_fresh_store_takes_over_when_finished_functions_hold_much() {
 fn the_budget_outlives_the_store() {
     let engine = engine();
     let large = load(&engine, LARGE);
-    let limits = Limits { retained_memory: 0, ..Limits::default() };
+    let limits = Limits { retained_memory: 0, fuel_per_step: 0, ..Limits::default() };
     let mut sandbox = Sandbox::new(&engine, limits.clone(), CancelToken::new());
     let used: u64 = (0..5).map(|_| sandbox.run(&large, stdin("")).unwrap().fuel_used).sum();
     assert_eq!(sandbox.stores_created(), 5);

@@ -20,7 +20,7 @@ fn a_wrong_command_line_exits_with_2_and_shows_usage() -> Result<()> {
         ("render pkg --image-prefix https://reg.io", "an image prefix has no scheme"),
         ("render pkg --image-pull-policy sometimes", "[possible values: Always, IfNotPresent, Never]"),
         ("fn", "Usage: portico fn <COMMAND>"),
-        ("eval pkg", "<--image <IMAGE>|--exec <COMMAND>>"),
+        ("eval pkg", "<--image <IMAGE>|--exec <COMMAND>|--explain-limits>"),
         ("eval pkg -i no-op --exec cat", "cannot be used with"),
         ("eval pkg -i ''", "a value is required for '--image <IMAGE>'"),
         ("eval pkg --exec ''", "a value is required for '--exec <COMMAND>'"),

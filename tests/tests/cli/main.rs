@@ -4,6 +4,8 @@ mod arguments;
 mod authors;
 mod check_and_diff;
 mod completion;
+mod configuration;
+mod determinism;
 mod eval;
 mod examples;
 mod exec;

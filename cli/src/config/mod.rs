@@ -1,0 +1,65 @@
+//! The configuration file: where it is, what stands in it, and what it comes to.
+
+mod limits;
+mod places;
+mod read;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use portico_runtime::{LimitProfile, LimitSettings};
+
+pub(crate) use self::limits::parse_limit;
+pub(crate) use self::places::Places;
+
+/// Bytes of a configuration file: far more than anybody writes.
+const LARGEST: u64 = 1 << 20;
+
+/// What the configuration files say, the operator's first.
+#[derive(Debug, Default)]
+pub(crate) struct Configuration {
+    pub(crate) limits: Vec<LimitSettings>,
+    pub(crate) maximum: Vec<LimitSettings>,
+    pub(crate) profiles: Vec<LimitProfile>,
+}
+
+impl Configuration {
+    /// Reads the files that there are: the operator's, then the user's.
+    pub(crate) fn load(places: &Places) -> Result<Configuration> {
+        let mut all = Configuration::default();
+        for place in places.iter() {
+            let shown = place.path.display().to_string();
+            match contents(&place.path) {
+                Ok(Some(bytes)) => all.add(read::configuration(&shown, &bytes)?),
+                Ok(None) if place.required => anyhow::bail!("the configuration file `{shown}` does not exist"),
+                Ok(None) => {}
+                Err(error) => {
+                    return Err(error).with_context(|| format!("cannot read the configuration file `{shown}`"));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, other: Configuration) {
+        let Configuration { limits, maximum, profiles } = other;
+        self.limits.extend(limits);
+        self.maximum.extend(maximum);
+        self.profiles.extend(profiles);
+    }
+}
+
+/// The bytes of a file; `None` where there is none.
+fn contents(path: &Path) -> Result<Option<Vec<u8>>> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        // No directory of that name either: a home directory that is a file, say.
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    ensure!(metadata.is_file(), "it is no file");
+    ensure!(metadata.len() <= LARGEST, "it has more than {LARGEST} bytes");
+    Ok(Some(std::fs::read(path)?))
+}
