@@ -4,10 +4,10 @@
 //! environment that is empty unless granted, an exit, a clock that stands still until the function sleeps, random numbers
 //! that are the same in each run. There are no files and no sockets: asking for them is answered with an error.
 //!
-//! wasmtime-wasi brings the types, the tables of resources and how they are waited for. The interfaces that a function can
-//! do something with are defined here ([`calls`]), so that each call is paid for in fuel before its work is done, as in the
-//! other world; what remains of wasmtime-wasi's own are the methods of files and sockets, of which no function ever has one.
-//! An interface is either wholly ours or wholly wasmtime-wasi's: nothing rests on which of two definitions wins.
+//! wasmtime-wasi brings the types, the command's entry, the table of resources with its streams, and how things are waited
+//! for. The calls are defined here ([`calls`]), so that each is paid for in fuel before its work is done, as in the other
+//! world. wasmtime-wasi's own clocks, random numbers, files and sockets are not linked at all: what a function does not get
+//! is not there to be reached.
 //!
 //! A component runs in a Store of its own, as a future on the calling thread. It is pending only when the function waits
 //! for its clock ([`clock`]), and then time jumps; a function that is not to go on has its future dropped.

@@ -1,8 +1,6 @@
 //! What host calls see of a running component.
 
 use wasmtime::component::{HasData, ResourceTable};
-use wasmtime_wasi::filesystem::{WasiFilesystemCtx, WasiFilesystemCtxView};
-use wasmtime_wasi::sockets::{WasiSocketsCtx, WasiSocketsCtxView};
 
 use super::clock::Time;
 use super::streams::Stdio;
@@ -24,10 +22,6 @@ pub(crate) struct World {
     pub(crate) table: ResourceTable,
     pub(crate) limiter: Limiter,
     pub(crate) cancel: CancelToken,
-    /// No directory is opened beforehand, so there are no files.
-    files: WasiFilesystemCtx,
-    /// Nothing is allowed, and nothing makes a socket.
-    sockets: WasiSocketsCtx,
 }
 
 impl World {
@@ -54,8 +48,6 @@ impl World {
             table,
             limiter,
             cancel,
-            files: WasiFilesystemCtx::default(),
-            sockets: WasiSocketsCtx::default(),
         }
     }
 
@@ -65,14 +57,6 @@ impl World {
             return Err(Stop::Cancelled);
         }
         self.time.check()
-    }
-
-    pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
-        WasiFilesystemCtxView { ctx: &mut self.files, table: &mut self.table }
-    }
-
-    pub(super) fn sockets(&mut self) -> WasiSocketsCtxView<'_> {
-        WasiSocketsCtxView { ctx: &mut self.sockets, table: &mut self.table }
     }
 }
 

@@ -11,6 +11,7 @@ use portico_runtime::{
 use crate::guests::{
     ECHO, GREET_AND_SPIN, SPIN, assert_works, bare, component, engine, function, importing, load, stdin, wasm,
 };
+use crate::wasi::CALLS;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -572,6 +573,23 @@ fn what_one_call_makes_the_host_set_aside_is_bounded() {
         assert!(words.contains("more than the limit of 1048576"), "{words}");
     }
     assert_works(&engine);
+}
+
+#[test]
+fn a_program_that_imports_all_of_preview_1_links_and_runs() {
+    // The adapter then imports the methods of files and sockets, too.
+    let imports: String = CALLS
+        .iter()
+        // These are in the prelude.
+        .filter(|(name, _)| !["fd_read", "fd_write"].contains(name))
+        .map(|(name, parameters)| {
+            let types: Vec<&str> = parameters.chars().map(|c| if c == 'l' { "i64" } else { "i32" }).collect();
+            format!(r#"(import "wasi_snapshot_preview1" "{name}" (func (param {}) (result i32)))"#, types.join(" "))
+        })
+        .collect();
+    let wasm = importing(&imports, ECHO);
+    let [core, component] = both(&engine(), &wasm, &Limits::default(), &stdin("all")).map(Result::unwrap);
+    assert_eq!((core.stdout, component.stdout), (b"all".to_vec(), b"all".to_vec()));
 }
 
 #[test]
