@@ -41,9 +41,10 @@ fn origin(row: &DecidedLimit) -> String {
 /// What to do about the limit that ended a step.
 pub(crate) fn advice(limits: &DecidedLimits, step: &StepReport) -> Option<String> {
     let name = step.exceeded()?;
-    let profiles = limits.profiles.iter().filter(|(functions, _)| functions.matches(&step.image, &step.exec));
-    let of_profiles = profiles.flat_map(|(_, rows)| rows).filter(|row| row.name == name).last();
-    let row = of_profiles.or_else(|| limits.rows.iter().find(|row| row.name == name))?;
+    // Of several profiles the last one holds.
+    let profiles = limits.profiles.iter().rev().filter(|(functions, _)| functions.matches(&step.image, &step.exec));
+    let of_profile = profiles.flat_map(|(_, rows)| rows).find(|row| row.name == name);
+    let row = of_profile.or_else(|| limits.rows.iter().find(|row| row.name == name))?;
     if let Some((_, by)) = &row.capped {
         return Some(format!("`{name}` is at its maximum of {} ({by})", row.value));
     }

@@ -15,7 +15,7 @@ use portico_runtime::{
 };
 
 use crate::args::{ConfigArgs, EnvArg, FunctionArgs, GrantArgs, LimitArgs, YamlStyle};
-use crate::config::{Configuration, Places};
+use crate::config::{Configuration, Grant, Granted, Places};
 use crate::printer::Printer;
 use crate::units::Bound;
 
@@ -52,13 +52,28 @@ pub(crate) fn calls(functions: &FunctionArgs, limits: &DecidedLimits, grants: Gr
         image_prefix: functions.image_prefix.clone().unwrap_or_default(),
         allow_exec,
         grants,
-        ..CallOptions::default()
     }
 }
 
-/// Reads the directories that functions may see, and the variables.
-pub(crate) fn grants(arguments: &GrantArgs, printer: &Printer) -> Result<Grants> {
+/// Reads the directories that functions may see, and the variables: those of the configuration, then those of the flags.
+pub(crate) fn grants(arguments: &GrantArgs, configured: &[Granted], printer: &Printer) -> Result<Grants> {
     let mut grants = Grants::default();
+    for Granted { place, what } in configured {
+        match what {
+            Grant::Directory { source, target } => {
+                let context = || format!("{place}: directory `{}`", source.display());
+                let (directory, warnings) =
+                    GrantedDirectory::read(source, target, &GrantLimits::default()).with_context(context)?;
+                for warning in warnings {
+                    printer.warning(&warning.to_string());
+                }
+                grants.add_directory(directory).with_context(context)?;
+            }
+            Grant::Variable { name, value } => {
+                grants.set_env(name, value).with_context(|| format!("{place}: environment"))?;
+            }
+        }
+    }
     for Mount { source, target } in &arguments.mount {
         let context = || format!("`--mount src={},dst={target}`", source.display());
         let (directory, warnings) =
@@ -94,22 +109,22 @@ pub(crate) fn configuration(arguments: &ConfigArgs) -> Result<Configuration> {
 
 /// The limits of commands without flags for them.
 pub(crate) fn configured_limits(arguments: &ConfigArgs, printer: &Printer) -> Result<Limits> {
-    Ok(decided(layers(configuration(arguments)?), printer).limits)
+    Ok(decided(&layers(configuration(arguments)?), printer).limits)
 }
 
 /// What the flags, the configuration and the operator's maximum come to.
 pub(crate) fn limits(arguments: &LimitArgs, configuration: Configuration, printer: &Printer) -> DecidedLimits {
     let mut layers = layers(configuration);
     layers.request = requested(arguments);
-    decided(layers, printer)
+    decided(&layers, printer)
 }
 
 fn layers(configuration: Configuration) -> LimitLayers {
-    let Configuration { limits, maximum, profiles } = configuration;
+    let Configuration { limits, maximum, profiles, grants: _ } = configuration;
     LimitLayers { configuration: limits, maximum, profiles, request: LimitSettings::default() }
 }
 
-fn decided(layers: LimitLayers, printer: &Printer) -> DecidedLimits {
+fn decided(layers: &LimitLayers, printer: &Printer) -> DecidedLimits {
     let decided = layers.decide();
     for warning in decided.warnings() {
         printer.warning(&warning);

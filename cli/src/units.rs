@@ -70,6 +70,7 @@ pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// `KEY=VALUE`, or `KEY` alone. Never fails here, where the error would show the value.
+#[expect(clippy::unnecessary_wraps, reason = "the shape that the argument parser takes")]
 pub(crate) fn parse_env(text: &str) -> Result<EnvArg, Infallible> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),

@@ -10,6 +10,7 @@ use portico_runtime::{DecidedLimits, EvalConfig, EvalInput, EvalOptions, RenderE
 use crate::args::{EvalArgs, FunctionType, SelectionArgs, YamlStyle};
 use crate::commands::render::{Target, emit, finish, interrupted, report};
 use crate::commands::{Sink, read, save, verified};
+use crate::config::Granted;
 use crate::printer::{Printer, write_stdout};
 use crate::progress::Lines;
 use crate::{Exit, explain, setup};
@@ -17,7 +18,9 @@ use crate::{Exit, explain, setup};
 /// Runs one function.
 pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
     let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
-    let limits = setup::limits(&arguments.limits, setup::configuration(&arguments.limits.config)?, &printer);
+    let configuration = setup::configuration(&arguments.limits.config)?;
+    let granted = configuration.grants.clone();
+    let limits = setup::limits(&arguments.limits, configuration, &printer);
     if arguments.limits.explain_limits {
         write_stdout(explain::table(&limits).as_bytes())?;
         return Ok(Exit::Passed);
@@ -42,7 +45,7 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         }
         package = Some((directory, files));
     }
-    let options = options(arguments, &limits, matches!(target, Target::InPlace), &printer)?;
+    let options = options(arguments, &limits, &granted, matches!(target, Target::InPlace), &printer)?;
     let input = match &package {
         Some((_, files)) => EvalInput::Package(files),
         None => EvalInput::Stream(&stream),
@@ -87,8 +90,14 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
     Ok(if outcome.failure.is_some() || (arguments.check && changed) { Exit::Failed } else { Exit::Passed })
 }
 
-fn options(arguments: &EvalArgs, limits: &DecidedLimits, in_place: bool, printer: &Printer) -> Result<EvalOptions> {
-    let grants = setup::grants(&arguments.grants, printer)?;
+fn options(
+    arguments: &EvalArgs,
+    limits: &DecidedLimits,
+    granted: &[Granted],
+    in_place: bool,
+    printer: &Printer,
+) -> Result<EvalOptions> {
+    let grants = setup::grants(&arguments.grants, granted, printer)?;
     let call = setup::calls(&arguments.functions, limits, grants, true);
     let config = if let Some(path) = &arguments.fn_config {
         let bytes = std::fs::read(path).with_context(|| format!("`--fn-config {}`", path.display()))?;
@@ -112,7 +121,6 @@ fn options(arguments: &EvalArgs, limits: &DecidedLimits, in_place: bool, printer
         exclude: excluding(&arguments.selection).into_iter().collect(),
         style: setup::style(arguments.output.yaml_style),
         out_of_place: !in_place,
-        ..EvalOptions::default()
     })
 }
 

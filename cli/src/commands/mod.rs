@@ -43,16 +43,12 @@ pub(crate) fn read(directory: &PackageDir, limits: &PackageLimits, printer: &Pri
 
 /// Says what two renders came to; false when they did not come to the same.
 pub(crate) fn verified(printer: &Printer, outcome: &Outcome, difference: Option<&Difference>) -> bool {
-    match difference {
-        Some(difference) => {
-            printer.error(&format!("error: {}; nothing was written", difference.message(&outcome.steps)));
-            false
-        }
-        None => {
-            printer.line("Every function wrote the same bytes and used the same fuel twice.");
-            true
-        }
+    if let Some(difference) = difference {
+        printer.error(&format!("error: {}; nothing was written", difference.message(&outcome.steps)));
+        return false;
     }
+    printer.line("Every function wrote the same bytes and used the same fuel twice.");
+    true
 }
 
 /// Writes `results.yaml` and says so.

@@ -42,7 +42,9 @@ impl Target {
 /// Renders.
 pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
-    let limits = setup::limits(&arguments.limits, setup::configuration(&arguments.limits.config)?, &printer);
+    let configuration = setup::configuration(&arguments.limits.config)?;
+    let granted = configuration.grants.clone();
+    let limits = setup::limits(&arguments.limits, configuration, &printer);
     if arguments.limits.explain_limits {
         write_stdout(explain::table(&limits).as_bytes())?;
         return Ok(Exit::Passed);
@@ -56,7 +58,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     let files = read(&package, &limits.limits.package, &printer)?;
     let in_place = matches!(target, Target::InPlace);
     let only_looks = arguments.diff || arguments.check;
-    let grants = setup::grants(&arguments.grants, &printer)?;
+    let grants = setup::grants(&arguments.grants, &granted, &printer)?;
     let options = RenderOptions {
         call: setup::calls(&arguments.functions, &limits, grants, arguments.allow_exec),
         style: setup::style(arguments.output.yaml_style),
@@ -70,7 +72,6 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
         out_of_place: !in_place,
         attribution: std::env::var_os("KRM_DISABLE_ATTRIBUTION").is_none_or(|v| v.is_empty()),
         experiments: Experiments { conditions: arguments.experimental_conditions },
-        ..RenderOptions::default()
     };
     let renderer = setup::renderer(&arguments.functions, &limits.limits)?;
     let verify = arguments.functions.verify_determinism;

@@ -4,7 +4,7 @@ mod limits;
 mod places;
 mod read;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use portico_runtime::{LimitProfile, LimitSettings};
@@ -21,6 +21,23 @@ pub(crate) struct Configuration {
     pub(crate) limits: Vec<LimitSettings>,
     pub(crate) maximum: Vec<LimitSettings>,
     pub(crate) profiles: Vec<LimitProfile>,
+    pub(crate) grants: Vec<Granted>,
+}
+
+/// Something that functions may see, and where a file says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Granted {
+    /// `FILE:LINE`.
+    pub(crate) place: String,
+    pub(crate) what: Grant,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// A directory of this machine, and the path at which functions see it.
+    Directory { source: PathBuf, target: String },
+    /// An environment variable.
+    Variable { name: String, value: String },
 }
 
 impl Configuration {
@@ -42,10 +59,11 @@ impl Configuration {
     }
 
     fn add(&mut self, other: Configuration) {
-        let Configuration { limits, maximum, profiles } = other;
+        let Configuration { limits, maximum, profiles, grants } = other;
         self.limits.extend(limits);
         self.maximum.extend(maximum);
         self.profiles.extend(profiles);
+        self.grants.extend(grants);
     }
 }
 

@@ -1,12 +1,15 @@
 //! From the text of a configuration file to what it says.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use anyhow::{Result, anyhow};
 use portico_krm::yaml::{DecodeError, Lined, ParseLimits, SourceFile, from_tree};
 use portico_runtime::{FunctionPattern, LimitName, LimitProfile, LimitSettings, LimitSource};
 use serde::Deserialize;
 
 use super::limits::LimitFields;
-use super::{Configuration, LARGEST};
+use super::{Configuration, Grant, Granted, LARGEST};
 
 /// The file, field by field. Whatever is not named here is refused.
 #[derive(Debug, Default, Deserialize)]
@@ -15,6 +18,27 @@ struct File {
     limits: LimitFields,
     maximum: LimitFields,
     functions: Vec<Lined<Profile>>,
+    grants: Grants,
+}
+
+/// What every function may see.
+#[derive(Debug, Default, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    rename_all = "camelCase",
+    expecting = "a mapping with `directories` and `environment`"
+)]
+struct Grants {
+    directories: Vec<Lined<Directory>>,
+    environment: BTreeMap<String, Lined<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "a mapping with `source` and `target`")]
+struct Directory {
+    source: PathBuf,
+    target: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +73,20 @@ pub(super) fn configuration(path: &str, bytes: &[u8]) -> Result<Configuration> {
     }
     for Lined { line, value } in file.functions {
         configuration.profiles.push(profile(path, line, value)?);
+    }
+    for Lined { line, value: Directory { source, target } } in file.grants.directories {
+        if !source.is_absolute() {
+            let shown = source.display();
+            return Err(anyhow!(
+                "{path}:{line}: `{shown}`: write an absolute path; the working directory is different each time"
+            ));
+        }
+        let what = Grant::Directory { source, target };
+        configuration.grants.push(Granted { place: format!("{path}:{line}"), what });
+    }
+    for (name, Lined { line, value }) in file.grants.environment {
+        let what = Grant::Variable { name, value };
+        configuration.grants.push(Granted { place: format!("{path}:{line}"), what });
     }
     Ok(configuration)
 }

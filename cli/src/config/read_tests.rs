@@ -66,6 +66,16 @@ fn profiles_name_functions_and_their_limits() {
 }
 
 #[test]
+fn grants_are_directories_and_variables() {
+    let text =
+        "grants:\n  directories:\n  - source: /srv/schemas\n    target: /schemas\n  environment:\n    REGION: eu\n";
+    let directory = Grant::Directory { source: "/srv/schemas".into(), target: "/schemas".into() };
+    let variable = Grant::Variable { name: "REGION".into(), value: "eu".into() };
+    let granted = |place: &str, what| Granted { place: place.into(), what };
+    assert_eq!(read(text).grants, [granted("c.yaml:3", directory), granted("c.yaml:6", variable)]);
+}
+
+#[test]
 fn nothing_says_nothing() {
     for text in ["", "# nothing\n", "{}", "limits: {}\nfunctions: []\n"] {
         let read = read(text);
@@ -76,7 +86,10 @@ fn nothing_says_nothing() {
 #[test]
 fn what_is_not_known_is_refused_with_place_and_advice() {
     for (text, words) in [
-        ("limit:\n  fuel: 1\n", "c.yaml:1: unknown field `limit`, expected one of `limits`, `maximum`, `functions`"),
+        (
+            "limit:\n  fuel: 1\n",
+            "c.yaml:1: unknown field `limit`, expected one of `limits`, `maximum`, `functions`, `grants`",
+        ),
         (
             "limits:\n  fuel: 1\n  memry: 1\n",
             "c.yaml:3: `limits`: unknown limit `memry`; known here: fuel, fuelPerStep,",
@@ -106,6 +119,16 @@ fn what_is_not_known_is_refused_with_place_and_advice() {
             "c.yaml:2: `functions[0]`: unknown field `nam`, expected one of `name`, `image`, `limits`",
         ),
         ("functions:\n- [a]\n", "c.yaml:2: `functions[0]`: invalid type: sequence, expected a mapping with `name`"),
+        (
+            "grants:\n  directories:\n  - source: schemas\n    target: /s\n",
+            "c.yaml:3: `schemas`: write an absolute path",
+        ),
+        ("grants:\n  directories:\n  - source: /a\n", "c.yaml:3: `grants.directories[0]`: missing field `target`"),
+        (
+            "grants:\n  environment: {A: 5}\n",
+            "c.yaml:2: `grants.environment.A`: invalid type: integer `5`, expected a string",
+        ),
+        ("grants:\n  env: {}\n", "c.yaml:2: `grants`: unknown field `env`, expected `directories` or `environment`"),
         ("- a\n", "c.yaml:1: invalid type: sequence, expected a mapping with"),
         ("limits: {fuel: 1, fuel: 2}\n", "c.yaml:1: "),
         ("limits: {fuel: 1\n", "c.yaml:"),

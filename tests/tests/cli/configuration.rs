@@ -209,6 +209,32 @@ fn commands_that_only_read_have_the_configured_limits_too() -> Result<()> {
 }
 
 #[test]
+fn what_a_file_grants_is_seen_and_a_flag_goes_before_it() -> Result<()> {
+    let place = Place::with_mutator("exec: sh name.sh")?;
+    place.write("name.sh", "sed \"s/name: a$/name: $REGION/\"\n")?;
+    place.write("c.yaml", "grants:\n  environment: {REGION: eu}\n")?;
+    let ran = place.run("render pkg --allow-exec --config c.yaml --diff")?;
+    ensure!(ran.stdout.contains("+  name: eu\n"), "{}", ran.stdout);
+    let ran = place.run("render pkg --allow-exec --config c.yaml --diff -e REGION=us")?;
+    ensure!(ran.stdout.contains("+  name: us\n"), "{}", ran.stdout);
+
+    place.write("c.yaml", "grants:\n  directories:\n  - {source: /gone/for/good, target: /data}\n")?;
+    place.run("render pkg --config c.yaml")?.exits(1)?.mentions(&[
+        "error: c.yaml:3: directory `/gone/for/good`: can't open `/gone/for/good`: No such file or directory",
+    ])?;
+    let data = place.path()?.join("data");
+    place.write("data/file", "x")?;
+    place.write("c.yaml", &format!("grants:\n  directories:\n  - {{source: {}, target: data}}\n", data.display()))?;
+    place
+        .run("eval pkg -i no-op --config c.yaml")?
+        .exits(1)?
+        .mentions(&["error: c.yaml:3: directory `", "write an absolute path without `..`"])?;
+    place.write("c.yaml", &format!("grants:\n  directories:\n  - {{source: {}, target: /data}}\n", data.display()))?;
+    place.run("eval pkg -i no-op --config c.yaml")?.exits(0)?;
+    Ok(())
+}
+
+#[test]
 fn json_progress_names_cause_and_limit() -> Result<()> {
     let place = Place::with_mutator("image: probe.local/spin:v1")?;
     let ran = place.run("render pkg --function-dir $PROBES --progress json --fuel 1M")?;

@@ -16,7 +16,7 @@ fn reader() -> Result<Place> {
 fn said(stderr: &str) -> String {
     let said = stderr.split_once("  Stderr:\n").map_or("", |(_, said)| said);
     let lines = said.lines().map_while(|line| line.strip_prefix("    "));
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 #[test]
