@@ -42,7 +42,11 @@ impl Sharing {
             instance
         };
         match store.claim(&instance, key).await {
-            Ok(ClaimOutcome::Claimed(claim, _)) => Ok(claim),
+            Ok(ClaimOutcome::Claimed(claim, _)) => {
+                // Answered so late that its registration has ended: the claim ended with it, and others may have theirs.
+                let current = self.lock().instance.as_ref().is_some_and(|now| now.epoch == instance.epoch);
+                if current { Ok(claim) } else { Err(Acquired::Held(self.lease / 3)) }
+            }
             Ok(ClaimOutcome::Held { until_ms, .. }) => {
                 Err(Acquired::Held(Duration::from_millis(until_ms.saturating_sub(now_ms).max(1))))
             }
@@ -130,5 +134,42 @@ impl<S: PackageStore + Claims> Inner<S> {
     fn set_registered(self: &Arc<Self>, registered: bool) {
         let workers = self.wanted.load(Ordering::SeqCst);
         self.event(if registered { Event::Workers(workers) } else { Event::Stop });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::model::Files;
+    use crate::store::memory::{Fault, FaultPlan, Operation, Point};
+    use crate::store::{InstanceId, MemoryStore, NewRevision};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_that_is_answered_after_its_registration_ended_is_not_worked_on() {
+        let truth = MemoryStore::default();
+        let files = Files::new(BTreeMap::from([("Kptfile".to_owned(), Bytes::from_static(b"new"))]));
+        let key = truth.create(NewRevision::new("ns", "a", "repo", files)).await.unwrap().key;
+        let slow = Fault::Delay(Duration::from_mins(1));
+        let store = truth.session(FaultPlan::default().on(Point::After(Operation::Claim), 1, slow));
+        let (version, catalog) = ("1".to_owned(), "catalog".to_owned());
+        let registration = Registration { id: InstanceId("me".into()), version, catalog, memory: 0 };
+        let sharing = Sharing::new(registration, Duration::from_secs(15));
+        assert_eq!(sharing.beat(&store).await, (true, true));
+
+        let claim = sharing.claim(&store, &key, 0);
+        let beats = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            truth.forget_registrations();
+            assert_eq!(sharing.beat(&store).await, (false, true), "not registered any more");
+            assert_eq!(sharing.beat(&store).await, (true, true), "registered anew");
+        };
+        let (late, ()) = tokio::join!(claim, beats);
+        assert!(matches!(late, Err(Acquired::Held(_))), "{late:?}");
+        // The next one is answered at once.
+        assert!(sharing.claim(&store, &key, 0).await.is_ok());
     }
 }
