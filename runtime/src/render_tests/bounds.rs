@@ -6,6 +6,8 @@ use super::harness::{Functions, config_map, kptfile, quiet, render_as};
 use crate::limits::Limits;
 use crate::renderer::{CallOptions, RenderOptions};
 
+type Tighten = fn(&mut ParseLimits);
+
 fn with(limits: Limits) -> RenderOptions {
     RenderOptions { call: CallOptions { limits, ..CallOptions::default() }, ..quiet() }
 }
@@ -78,7 +80,6 @@ fn the_text_of_files_and_answers_is_bounded_alike() {
         functions.text("text", move |_| text.to_owned());
         functions
     };
-    type Tighten = fn(&mut ParseLimits);
     let cases: [(Tighten, &str, &str); 4] = [
         (|l| l.depth = 6, "kind: ResourceList\nitems: [{a: {b: {c: {d: {e: 1}}}}}]\n", "`yaml.depth` of 6"),
         (
