@@ -141,6 +141,10 @@ pub(crate) struct RenderArgs {
     /// Run functions named by `exec`: programs of this machine, outside the sandbox
     #[arg(long)]
     pub(crate) allow_exec: bool,
+    /// Where functions run: in this process, or in a child process that the system holds to computing (no files, sockets,
+    /// other programs); for packages that you do not trust
+    #[arg(long, value_enum, default_value_t = IsolationArg::None, value_name = "WHERE")]
+    pub(crate) isolation: IsolationArg,
     /// Let functions of a Kptfile have a `condition`, a CEL expression on their `resources`: one whose condition is false
     /// is skipped. An experiment: kpt refuses the field
     #[arg(long)]
@@ -412,6 +416,12 @@ pub(crate) enum StatusArg {
     Full,
     Conditions,
     None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IsolationArg {
+    None,
+    Process,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

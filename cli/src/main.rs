@@ -29,6 +29,10 @@ pub(crate) enum Exit {
 }
 
 fn main() -> ExitCode {
+    // First of all: a process that works for another one gives up what it does not need before anything else happens.
+    if let Some(code) = portico_runtime::serve_child(setup::embedded) {
+        return code;
+    }
     let arguments = units::without_log_levels(std::env::args_os());
     let command = Cli::parse_from(arguments).command;
     let result = match &command {

@@ -171,6 +171,9 @@ pub(crate) fn not_run(printer: &Printer, outcome: &Outcome) {
 pub(crate) fn summary(printer: &Printer, outcome: &Outcome, in_place: bool) {
     let executed = outcome.executed();
     let packages = outcome.packages;
+    if let Some(confinement) = outcome.confinement.filter(|_| printer.verbose > 0) {
+        printer.line(&format!("rendered in a process of its own, which is held to: {confinement}"));
+    }
     if printer.json() {
         printer.object(&json!({
             "event": "summary", "executed": executed, "packages": packages, "failed": outcome.failure.is_some(),

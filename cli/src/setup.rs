@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use portico_catalog::Catalog;
 use portico_runtime::{
-    CallOptions, CancelToken, DecidedLimits, Engine, EngineConfig, FunctionDir, FunctionFiles, FunctionSource,
-    GrantLimits, GrantedDirectory, Grants, LimitLayers, LimitName, LimitSettings, LimitSource, LimitValue, Limits,
-    Mount, Renderer, Sources, WriteStyle,
+    CallOptions, CancelToken, Compiler, DecidedLimits, Engine, EngineConfig, FunctionDir, FunctionFiles,
+    FunctionSource, GrantLimits, GrantedDirectory, Grants, LimitLayers, LimitName, LimitSettings, LimitSource,
+    LimitValue, Limits, Mount, Renderer, Sources, WorkerConfig, WorkerLimits, WriteStyle,
 };
 
-use crate::args::{ConfigArgs, EnvArg, FunctionArgs, GrantArgs, LimitArgs, YamlStyle};
+use crate::args::{ConfigArgs, EnvArg, FunctionArgs, GrantArgs, IsolationArg, LimitArgs, YamlStyle};
 use crate::config::{Configuration, Grant, Granted, Places};
 use crate::printer::Printer;
 use crate::units::Bound;
@@ -23,9 +23,45 @@ use crate::units::Bound;
 pub(crate) fn renderer(arguments: &FunctionArgs, limits: &Limits) -> Result<Renderer> {
     // One render, one engine: what the render accepts is what the engine accepts.
     let module_bytes = limits.module_bytes;
-    let config = EngineConfig { cache_dir: cache_directory(), module_bytes, ..EngineConfig::default() };
+    let compiler = compiler()?;
+    let config = EngineConfig { cache_dir: cache_directory(), compiler, module_bytes, ..EngineConfig::default() };
     let engine = Engine::new(config)?;
     Ok(Renderer::new(engine, sources(arguments)?))
+}
+
+/// The renderer with its renders where they are to run.
+pub(crate) fn isolated(renderer: Renderer, isolation: IsolationArg, allow_exec: bool) -> Result<Renderer> {
+    match isolation {
+        IsolationArg::None => Ok(renderer),
+        IsolationArg::Process => {
+            ensure!(
+                !allow_exec,
+                "`--isolation process` and `--allow-exec` exclude each other: an isolated render runs no programs"
+            );
+            Ok(renderer.isolated(WorkerConfig { program: this_program()?, limits: WorkerLimits::default() }))
+        }
+    }
+}
+
+/// The functions that are part of this program.
+pub(crate) fn embedded() -> Sources {
+    Sources::new(vec![Arc::new(Catalog)])
+}
+
+/// Modules are compiled in a child process of this program.
+pub(crate) fn compiler() -> Result<Compiler> {
+    Ok(Compiler::Child(this_program()?))
+}
+
+/// The path of the running program, for its children.
+fn this_program() -> Result<PathBuf> {
+    // Leads to this very program even when another version has taken its place in the file system.
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() {
+        return Ok(running);
+    }
+    std::env::current_exe()
+        .context("cannot find the file of this program, which compiles functions in a process of its own")
 }
 
 /// `--function`, then `--function-dir`, then the catalog.

@@ -101,9 +101,7 @@ impl DiskCache {
         if Mode::from_raw_mode(stat.st_mode).intersects(Mode::WGRP | Mode::WOTH) {
             return Err(CacheError::Writable { path: path.into() });
         }
-        let mut hasher = Fnv::default();
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        Ok(Self { dir, suffix: format!("-{:016x}-{FORMAT}.cwasm", hasher.finish()) })
+        Ok(Self { dir, suffix: format!("-{:016x}-{FORMAT}.cwasm", compatibility(engine)) })
     }
 
     /// A component's file says so in its name, although its digest alone tells it from every module.
@@ -246,6 +244,14 @@ fn touch(file: &File, modified: i64) {
         // Best effort: on a read-only file system nothing is pruned either.
         drop(file.set_modified(SystemTime::now()));
     }
+}
+
+/// A number for all that decides whether an engine can run compiled code: version, settings, processor. The same in every
+/// process that can.
+pub(crate) fn compatibility(engine: &wasmtime::Engine) -> u64 {
+    let mut hasher = Fnv::default();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A hash that is the same in every process and version, unlike the standard library's: FNV-1a.

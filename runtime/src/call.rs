@@ -10,7 +10,7 @@ use crate::error::{RunFailure as SandboxFailure, TrapKind};
 use crate::exec::{self, ExecError, ExecLimits};
 use crate::function::{FunctionError, FunctionSource, Sources, full_image};
 use crate::limits::{LimitName, StepLimits, bytes, step_limits};
-use crate::module::{Module, ModuleCode};
+use crate::module::{FunctionModule, Module, ModuleCode};
 use crate::pipeline::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
 use crate::renderer::CallOptions;
 use crate::report::Cause;
@@ -66,16 +66,10 @@ impl<'a> Caller<'a> {
         if let Some(handle) = self.known.get(image) {
             return Ok(*handle);
         }
-        let not_found = |error: &FunctionError| (with_causes(error), Cause::NotFound);
+        let not_found = |error: &FunctionError| (with_causes(error), error.cause());
         let found = self.sources.resolve(image).map_err(|error| not_found(&error))?;
         let function = found.ok_or_else(|| not_found(&FunctionError::unknown(image, self.sources)))?;
-        let module = self.engine.load_within(&function, self.options.limits.module_bytes).map_err(|error| {
-            let message = match &function.code {
-                ModuleCode::File(path) => format!("cannot use `{}`: {}", path.display(), with_causes(&error)),
-                _ => with_causes(&error),
-            };
-            (message, error.cause())
-        })?;
+        let module = load_function(self.engine, &function, self.options.limits.module_bytes, self.cancel)?;
         let handle = self.add(Callable::Module { module, name: function.name }, image, "");
         self.known.insert(image.to_owned(), handle);
         Ok(handle)
@@ -212,6 +206,22 @@ impl FunctionRunner for Caller<'_> {
     fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
+}
+
+/// Loads a function's module; the error is what the user is told.
+pub(crate) fn load_function(
+    engine: &Engine,
+    function: &FunctionModule,
+    module_bytes: u64,
+    cancel: &CancelToken,
+) -> Result<Module, (String, Cause)> {
+    engine.load_unless_cancelled(function, module_bytes, cancel).map_err(|error| {
+        let message = match &function.code {
+            ModuleCode::File(path) => format!("cannot use `{}`: {}", path.display(), with_causes(&error)),
+            _ => with_causes(&error),
+        };
+        (message, error.cause())
+    })
 }
 
 /// kpt's words for a program that cannot be started: those of Go.

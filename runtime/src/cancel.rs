@@ -1,6 +1,6 @@
 //! Stopping a render from another thread.
 
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -33,6 +33,9 @@ struct Shared {
     engines: Mutex<Vec<Weak<EngineInner>>>,
     /// Wakes [`CancelToken::wait_timeout`]; goes with `engines`.
     wake: Condvar,
+    /// What else a cancel is to do, with numbers to find it again.
+    hooks: Mutex<Vec<(u64, Hook)>>,
+    next_hook: AtomicU64,
 }
 
 impl CancelToken {
@@ -50,6 +53,19 @@ impl CancelToken {
             engine.bump_epoch();
         }
         self.shared.wake.notify_all();
+        // Not called under the lock: a hook may take locks of its own.
+        let hooks: Vec<Hook> = self.hooks().iter().map(|(_, hook)| Arc::clone(hook)).collect();
+        for hook in hooks {
+            hook();
+        }
+    }
+
+    /// Has a cancel call `hook` while the guard lives; a cancel that runs just then may call it a little later. Whoever
+    /// registers looks at the flag afterwards: a cancel before this is not called for.
+    pub(crate) fn on_cancel(&self, hook: impl Fn() + Send + Sync + 'static) -> OnCancel<'_> {
+        let number = self.shared.next_hook.fetch_add(1, Ordering::Relaxed);
+        self.hooks().push((number, Arc::new(hook)));
+        OnCancel { token: self, number }
     }
 
     /// Whether [`cancel`](Self::cancel) was called.
@@ -76,8 +92,26 @@ impl CancelToken {
         }
     }
 
+    fn hooks(&self) -> MutexGuard<'_, Vec<(u64, Hook)>> {
+        self.shared.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn engines(&self) -> MutexGuard<'_, Vec<Weak<EngineInner>>> {
         self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Hook = Arc<dyn Fn() + Send + Sync>;
+
+/// Keeps a hook of [`CancelToken::on_cancel`] registered.
+pub(crate) struct OnCancel<'a> {
+    token: &'a CancelToken,
+    number: u64,
+}
+
+impl Drop for OnCancel<'_> {
+    fn drop(&mut self) {
+        self.token.hooks().retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -108,6 +142,22 @@ mod tests {
         let waiter = std::thread::spawn(move || waiting.wait_timeout(Duration::from_hours(1)));
         token.cancel();
         assert!(waiter.join().unwrap());
+    }
+
+    #[test]
+    fn hooks_are_called_while_they_are_registered() {
+        let token = CancelToken::new();
+        let calls = Arc::new(AtomicU64::new(0));
+        let count = |by: u64| {
+            let calls = Arc::clone(&calls);
+            token.on_cancel(move || {
+                calls.fetch_add(by, Ordering::SeqCst);
+            })
+        };
+        let _kept = count(1);
+        drop(count(10));
+        token.clone().cancel();
+        assert_eq!(calls.load(Ordering::SeqCst), 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use wasmtime::{Config, InstanceAllocationStrategy, Linker, OperatorCost, OptLevel, PoolingAllocationConfig};
 
 use crate::cache::{CacheError, DiskCache};
+use crate::compile::CompileLimits;
 use crate::component::World;
 use crate::module_cache::ModuleCache;
 use crate::sandbox::{Slots, State};
@@ -54,9 +55,14 @@ impl Allocation {
 }
 
 /// Who turns a wasm module into machine code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compiler {
-    /// This process. The structure checks before it bound what a hostile module can cost.
+    /// A child process for each module, bounded by [`EngineConfig::compile_limits`] and killed when nobody wants the module
+    /// any more. The path is that of a program that calls [`serve_child`](crate::serve_child) first, of the same version as
+    /// this library: `portico` does. Whoever uses the library names it; their own program is never started again by itself.
+    Child(PathBuf),
+    /// This process. The structure checks before it bound what a hostile module can cost, but not tightly: for modules that
+    /// are trusted not to stop the process.
     InProcess,
     /// Nobody: only embedded modules and those that are in the compile cache can be loaded.
     Forbidden,
@@ -72,6 +78,8 @@ pub struct EngineConfig {
     pub cache_dir: Option<PathBuf>,
     /// Who compiles. Default: this process.
     pub compiler: Compiler,
+    /// What a child process may use to compile a module.
+    pub compile_limits: CompileLimits,
     /// Largest wasm module that is accepted, in bytes. Default: 32 MiB.
     pub module_bytes: u64,
 }
@@ -82,6 +90,7 @@ impl Default for EngineConfig {
             allocation: Allocation::OnDemand,
             cache_dir: None,
             compiler: Compiler::InProcess,
+            compile_limits: CompileLimits::default(),
             module_bytes: 32 << 20,
         }
     }
@@ -116,6 +125,7 @@ pub(crate) struct EngineInner {
     pub(crate) modules: ModuleCache,
     pub(crate) disk: Option<DiskCache>,
     pub(crate) compiler: Compiler,
+    pub(crate) compile_limits: CompileLimits,
     pub(crate) module_bytes: u64,
     pub(crate) compilations: AtomicU64,
     /// Stands in front of the pool; none where instances are allocated on demand.
@@ -133,7 +143,7 @@ impl Engine {
     /// A cache directory that can't be used is no error: the engine then compiles anew in each process,
     /// and [`cache_error`](Self::cache_error) tells why.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
-        let EngineConfig { allocation, cache_dir, compiler, module_bytes } = config;
+        let EngineConfig { allocation, cache_dir, compiler, compile_limits, module_bytes } = config;
         let setup = |error: wasmtime::Error| EngineError::Setup(format!("{error:#}"));
 
         let (wasmtime, slots) = match allocation {
@@ -167,6 +177,7 @@ impl Engine {
                 modules: ModuleCache::default(),
                 disk,
                 compiler,
+                compile_limits,
                 module_bytes,
                 compilations: AtomicU64::new(0),
                 slots: slots.map(|total| Arc::new(Slots::new(total))),

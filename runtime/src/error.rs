@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::compile::CompileLimit;
 use crate::limits::{LimitName, bytes};
 use crate::report::Cause;
 
@@ -95,6 +96,45 @@ pub enum ModuleError {
     /// It is not compiled yet and this engine must not compile.
     #[error("the module is not compiled, and compiling is switched off here")]
     CompilingForbidden,
+    /// Compiling it needed more than one of [`CompileLimits`](crate::CompileLimits).
+    #[error(
+        "compiling the module needed more than {had}; split its largest functions, or compile it where there is more"
+    )]
+    CompileLimit {
+        /// Which.
+        limit: CompileLimit,
+        /// How much there was.
+        had: String,
+    },
+    /// The program that is to compile can't be started.
+    #[error("can't start `{}` to compile the module", .program.display())]
+    CompilerStart {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        #[source]
+        source: Arc<std::io::Error>,
+    },
+    /// The program that is to compile makes code that this one can't run.
+    #[error(
+        "`{}` compiles for another version of this program; give the path of the `portico` that belongs to it",
+        .program.display()
+    )]
+    CompilerForeign {
+        /// The program.
+        program: PathBuf,
+    },
+    /// The compiling process ended without an answer.
+    #[error("`{}` did not compile the module: {reason}", .program.display())]
+    CompilerCrashed {
+        /// The program.
+        program: PathBuf,
+        /// What is known: a signal, its last words.
+        reason: String,
+    },
+    /// Whoever wanted the module was cancelled before it was there.
+    #[error("cancelled")]
+    Cancelled,
     /// The compiler gave up on a valid module.
     #[error("the module can't be compiled: {0}")]
     Compile(String),
@@ -113,7 +153,7 @@ pub enum Deadline {
 }
 
 /// What a function did that WebAssembly does not allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum TrapKind {
     /// It gave up by itself, as a panic or an abort does.
@@ -160,7 +200,13 @@ impl ModuleError {
             Self::TooLarge { .. } => Cause::Limit(LimitName::ModuleBytes),
             Self::NotWasm { .. } | Self::Invalid(_) => Cause::NotAModule,
             Self::MissingImport { .. } => Cause::MissingImport,
-            Self::Ceiling { .. } | Self::CompilingForbidden | Self::Compile(_) => Cause::NotCompiled,
+            Self::Ceiling { .. }
+            | Self::CompilingForbidden
+            | Self::Compile(_)
+            | Self::CompileLimit { .. }
+            | Self::CompilerStart { .. }
+            | Self::CompilerForeign { .. }
+            | Self::CompilerCrashed { .. } => Cause::NotCompiled,
             // Those that are no programs for this host, and whatever comes to that.
             _ => Cause::NotRunnable,
         }

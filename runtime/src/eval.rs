@@ -94,6 +94,7 @@ impl Renderer {
         cancel: &CancelToken,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RenderError> {
+        self.not_isolated("running a single function")?;
         let call = CallOptions { allow_exec: true, ..options.call.clone() };
         let mut caller = Caller::new(&self.engine, &self.sources, &call, cancel);
         let mut outcome = eval_with(input, options, &mut caller, observer)?;

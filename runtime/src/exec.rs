@@ -2,11 +2,13 @@
 //! time and output, and killed as a group.
 
 use std::io::{Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::child::Group;
 
 /// How often a waiting render looks whether it was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(10);
@@ -63,25 +65,6 @@ pub(crate) fn split(command: &str) -> Result<Vec<String>, ExecError> {
     if words.is_empty() { Err(ExecError::Empty) } else { Ok(words) }
 }
 
-/// Kills the process group of a child when dropped, and reaps the child.
-struct Group(Child);
-
-impl Group {
-    fn kill(&self) {
-        if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw) {
-            // An error says that nobody is left.
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-        let _ = self.0.wait();
-    }
-}
-
 enum Piece {
     Out(Vec<u8>),
     OutTooLong,
@@ -99,21 +82,21 @@ pub(crate) fn run(
     let (program, args) = words.split_first().ok_or(ExecError::Empty)?;
     let mut command = Command::new(program);
     command.args(args).envs(env.iter().map(|(k, v)| (k, v)));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = |source| ExecError::Start { program: program.clone(), source };
-    let mut group = Group(command.spawn().map_err(start)?);
+    let mut group = Group::spawn(&mut command).map_err(start)?;
 
     // The threads end when the pipes do: the group is killed on every way out of this function.
     let (sender, pieces) = channel();
-    if let Some(mut pipe) = group.0.stdin.take() {
+    if let Some(mut pipe) = group.child.stdin.take() {
         // A program that does not read its input to the end is in its right.
         thread::spawn(move || drop(pipe.write_all(&stdin)));
     }
-    if let Some(pipe) = group.0.stdout.take() {
+    if let Some(pipe) = group.child.stdout.take() {
         let (sender, limit) = (sender.clone(), limits.stdout);
         thread::spawn(move || read_stdout(pipe, limit, &sender));
     }
-    if let Some(pipe) = group.0.stderr.take() {
+    if let Some(pipe) = group.child.stderr.take() {
         let limit = limits.stderr;
         thread::spawn(move || read_stderr(pipe, limit, &sender));
     }
@@ -143,10 +126,9 @@ fn collect(
             Err(RecvTimeoutError::Timeout) => {}
         }
         if status.is_none() {
-            status = group.0.try_wait().map_err(ExecError::Wait)?;
+            // Whatever an ended program left running holds its pipes open no longer.
+            status = group.try_wait().map_err(ExecError::Wait)?;
             if status.is_some() {
-                // Whatever the program left running holds its pipes open no longer.
-                group.kill();
                 grace_ends = Some(Instant::now() + PIPE_GRACE);
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::image::{ImagePrefix, ImageRef, is_tag};
 use crate::module::{FunctionModule, ModuleCode};
+use crate::report::Cause;
 use crate::tags::{TagRequest, highest};
 
 /// A place that knows functions: the command line, a directory, the catalog, a registry.
@@ -86,6 +87,14 @@ pub enum FunctionError {
         #[source]
         source: std::io::Error,
     },
+    /// What another process said of it, with all causes.
+    #[error("{text}")]
+    Told {
+        /// Its words.
+        text: String,
+        /// Why a step with it cannot run.
+        cause: Cause,
+    },
     /// Anything else that a source has to say.
     #[error("function `{image}` cannot be had: {reason}")]
     Source {
@@ -97,6 +106,14 @@ pub enum FunctionError {
 }
 
 impl FunctionError {
+    /// Why a step with this function cannot run.
+    pub(crate) fn cause(&self) -> Cause {
+        match self {
+            FunctionError::Told { cause, .. } => *cause,
+            _ => Cause::NotFound,
+        }
+    }
+
     /// No source knows the image.
     pub(crate) fn unknown(image: &str, sources: &Sources) -> FunctionError {
         match sources.absence(image) {

@@ -131,7 +131,7 @@ fn is_path_component(part: &str) -> bool {
 }
 
 /// A registry and path that short image names are put under.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ImagePrefix(String);
 
 impl Default for ImagePrefix {

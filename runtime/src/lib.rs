@@ -8,6 +8,8 @@ mod cache;
 mod call;
 mod cancel;
 mod check;
+mod child;
+mod compile;
 mod component;
 mod condition;
 mod engine;
@@ -16,6 +18,7 @@ mod eval;
 mod exec;
 mod function;
 mod grant;
+mod isolation;
 mod limits;
 mod load;
 mod module;
@@ -36,11 +39,14 @@ mod render_tests;
 
 pub use cache::CacheError;
 pub use cancel::CancelToken;
+pub use child::{Confinement, FileConfinement, serve_child};
+pub use compile::{CompileLimit, CompileLimits};
 pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};
 pub use error::{Deadline, ModuleError, RunError, RunFailure, TrapKind};
 pub use eval::{EvalConfig, EvalInput, EvalOptions, read_resources, source, to_documents, to_files, to_resource_list};
 pub use function::{FunctionDir, FunctionError, FunctionFiles, FunctionSource, Sources};
 pub use grant::{GrantError, GrantLimits, GrantWarning, GrantedDirectory, Grants, Mount, MountError};
+pub use isolation::{Isolation, WorkerConfig, WorkerLimits};
 pub use limits::{
     DecidedLimit, DecidedLimits, FunctionPattern, LimitLayers, LimitName, LimitProfile, LimitSetting, LimitSettings,
     LimitSource, LimitUnit, LimitValue, Limits, StepLimits, StepProfile,

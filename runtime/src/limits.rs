@@ -28,7 +28,7 @@ use crate::package::PackageLimits;
 /// let limits = Limits { memory: 256 << 20, ..Limits::default() };
 /// assert_eq!(limits.stderr, 64 << 10);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Limits {
     /// Fuel a render starts with, in wasm instructions.
     ///
@@ -193,6 +193,7 @@ pub struct Limits {
     /// - Does not stop: many files that each stay within it; `package` and `resources` do.
     /// - Host calls: none of their own.
     /// - Tested by `yaml/hostile.rs` of the crate `portico-krm`, each field, and by `render_tests/bounds.rs`.
+    #[serde(with = "crate::isolation::ParseLimitsForm")]
     pub yaml: ParseLimits,
 }
 

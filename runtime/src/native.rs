@@ -2,21 +2,23 @@
 //!
 //! A compiled module is machine code that wasmtime runs as it is: a forged one can do anything the
 //! process can. wasmtime checks that it was made for this version, this architecture and these settings,
-//! but not that it is harmless. So compiled code comes in through two doors only, each with a contract:
+//! but not that it is harmless. So compiled code comes in through few doors, each with a contract:
 //!
 //! - [`PrecompiledCode`]: bytes that [`precompile`](crate::precompile) made when the program was built
 //!   and that are part of the program itself; where they allow it they are run where they lie, without a copy;
 //! - [`map`]: a file of the compile cache, which this program wrote into a directory that nobody else
-//!   may write, checked by [`CheckedFile`](crate::cache::CheckedFile) through the handle that is mapped.
+//!   may write, checked by [`CheckedFile`](crate::cache::CheckedFile) through the handle that is mapped;
+//! - [`ChildCode`]: the answer of a compiling child process, a program that whoever made the engine named for that;
+//! - [`ReceivedCode`]: what a worker got from its parent, which compiled it.
 #![expect(unsafe_code, reason = "loading native code can't be checked by the compiler; contract above")]
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cache::CheckedFile;
 use crate::check::Kind;
-use crate::module::Compiled;
+use crate::module::{Compiled, Digest};
 
 /// A compiled module that is part of this program, made by [`precompile`](crate::precompile).
 #[derive(Clone, Copy)]
@@ -56,6 +58,15 @@ impl PrecompiledCode {
         self.bytes
     }
 
+    /// Tells this code from that of another build, without reading all of it: its length, and a checksum of both ends.
+    pub(crate) fn mark(&self) -> u64 {
+        const END: usize = 32 << 10;
+        let mut ends = crc32fast::Hasher::new();
+        ends.update(&self.bytes[..self.bytes.len().min(END)]);
+        ends.update(&self.bytes[self.bytes.len().saturating_sub(END)..]);
+        u64::from(ends.finalize()) << 32 | (self.bytes.len() as u64 & 0xffff_ffff)
+    }
+
     pub(crate) fn load(&self, engine: &wasmtime::Engine) -> wasmtime::Result<wasmtime::Module> {
         let start = self.bytes.as_ptr().addr();
         if self.in_place && IN_PLACE && start.is_multiple_of(rustix::param::page_size()) && claim(start) {
@@ -84,6 +95,84 @@ fn claim(start: usize) -> bool {
 impl std::fmt::Debug for PrecompiledCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PrecompiledCode({} bytes)", self.bytes.len())
+    }
+}
+
+/// Compiled code that a child process made.
+pub(crate) struct ChildCode(Vec<u8>);
+
+impl ChildCode {
+    /// Takes the code out of an answer that is whole and comes from a compiler of this version with these settings, in a
+    /// process that this one started from the path it was given for that. Called by the reader of such answers alone.
+    ///
+    /// The child is trusted as the compiler in this process would be: what it compiles may be hostile, and a fault of the
+    /// compiler that lets a module take over the child would let it take over this process in the same way.
+    pub(crate) fn answered(code: Vec<u8>) -> Self {
+        Self(code)
+    }
+
+    /// The compiled bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn load(&self, engine: &wasmtime::Engine, kind: Kind) -> wasmtime::Result<Compiled> {
+        // SAFETY: by the contract of `answered`, the bytes are what the compiler made.
+        unsafe { deserialize(engine, kind, &self.0) }
+    }
+}
+
+/// Copies compiled code into place.
+///
+/// # Safety
+///
+/// The bytes must be what the compiler made, unchanged.
+unsafe fn deserialize(engine: &wasmtime::Engine, kind: Kind, code: &[u8]) -> wasmtime::Result<Compiled> {
+    match kind {
+        // SAFETY: by the contract of this function.
+        Kind::Core => unsafe { wasmtime::Module::deserialize(engine, code) }.map(Compiled::Core),
+        // SAFETY: as above.
+        Kind::Component => {
+            unsafe { wasmtime::component::Component::deserialize(engine, code) }.map(Compiled::Component)
+        }
+    }
+}
+
+/// Compiled code that a worker got from its parent: whoever holds the other end of its standard input.
+#[derive(Clone)]
+pub struct ReceivedCode {
+    digest: Digest,
+    /// Of a component: the instances of modules that a run makes.
+    core_instances: Option<u32>,
+    /// `None` for a module that is loaded already.
+    bytes: Option<Arc<[u8]>>,
+}
+
+impl ReceivedCode {
+    /// Takes the code out of the parent's message. Called by the worker alone: its parent started it to run this.
+    pub(crate) fn from_parent(digest: Digest, core_instances: Option<u32>, bytes: Option<Arc<[u8]>>) -> Self {
+        Self { digest, core_instances, bytes }
+    }
+
+    pub(crate) fn core_instances(&self) -> Option<u32> {
+        self.core_instances
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub(crate) fn load(&self, engine: &wasmtime::Engine) -> wasmtime::Result<Compiled> {
+        let Some(bytes) = &self.bytes else { return Err(wasmtime::Error::msg("it is not loaded any more")) };
+        let kind = if self.core_instances.is_some() { Kind::Component } else { Kind::Core };
+        // SAFETY: by the contract of `from_parent`, the bytes are what the compiler of the parent made.
+        unsafe { deserialize(engine, kind, bytes) }
+    }
+}
+
+impl std::fmt::Debug for ReceivedCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReceivedCode({})", self.digest)
     }
 }
 

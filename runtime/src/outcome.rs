@@ -1,7 +1,9 @@
 //! What a render produced.
 
 use portico_krm::Resource;
+use serde::{Deserialize, Serialize};
 
+use crate::child::Confinement;
 use crate::package::Change;
 use crate::report::{StepReport, StepState};
 
@@ -23,6 +25,8 @@ pub struct Outcome {
     pub stores: u64,
     /// True when the changes are the unfinished state that `kpt.dev/save-on-render-failure` asks for.
     pub saved_on_failure: bool,
+    /// What the process was held to that rendered it; `None` when it was this process.
+    pub confinement: Option<Confinement>,
 }
 
 impl Outcome {
@@ -33,7 +37,7 @@ impl Outcome {
 }
 
 /// Why a render failed after it began.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// What to do about it depends on the kind.
     pub kind: FailureKind,
@@ -50,7 +54,7 @@ pub struct Failure {
 }
 
 /// Kinds of [`Failure`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FailureKind {
     /// A file of the package is not what it has to be: a subpackage's Kptfile, YAML, a resource without a kind.
     Package,
@@ -83,6 +87,12 @@ pub enum RenderError {
     /// The function configuration given on the command line, or the input stream, cannot be used.
     #[error("{0}")]
     Input(String),
+    /// The process that was to render it in isolation gave no outcome.
+    #[error("the package could not be rendered in a process of its own: {reason}")]
+    Worker {
+        /// What is known: how often it was tried, a signal, its last words.
+        reason: String,
+    },
     /// The render was cancelled.
     #[error("the render was cancelled")]
     Cancelled,

@@ -1,6 +1,7 @@
 //! The render of a package: read, plan, run, check, write back.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use portico_krm::annotations::{BFS_RENDERING, PACKAGE_PATH, SAVE_ON_RENDER_FAILURE};
 use portico_krm::kptfile::{Condition, Experiments, RenderStatus, RenderStep, StatusMode, StatusUpdate};
@@ -12,6 +13,7 @@ use crate::engine::Engine;
 use crate::function::Sources;
 use crate::grant::Grants;
 use crate::image::ImagePrefix;
+use crate::isolation::{WorkerConfig, Workers};
 use crate::limits::{Limits, StepProfile};
 use crate::load::{Loaded, dot, load};
 use crate::outcome::{Failure, FailureKind, Outcome, RenderError};
@@ -71,12 +73,41 @@ impl Default for RenderOptions {
 pub struct Renderer {
     pub(crate) engine: Engine,
     pub(crate) sources: Sources,
+    /// Where renders run, when not in this process.
+    workers: Option<Arc<Workers>>,
+    tenant: String,
 }
 
 impl Renderer {
     /// A renderer on this engine with functions from these sources.
     pub fn new(engine: Engine, sources: Sources) -> Renderer {
-        Renderer { engine, sources }
+        Renderer { engine, sources, workers: None, tenant: String::new() }
+    }
+
+    /// The same renderer with its renders in child processes, one for each tenant, which have neither files nor sockets nor
+    /// other programs. They are killed with the last clone of this renderer.
+    ///
+    /// Functions are found and compiled in this process, or where its engine compiles. Commands (`exec:`) can't be run.
+    /// A worker that dies is replaced once in a render, which then begins anew: its events are told again.
+    #[must_use]
+    pub fn isolated(self, workers: WorkerConfig) -> Renderer {
+        Renderer { workers: Some(Arc::new(Workers::new(workers))), ..self }
+    }
+
+    /// Refuses what a worker does not do, rather than to do it here.
+    pub(crate) fn not_isolated(&self, what: &str) -> Result<(), RenderError> {
+        match self.workers {
+            Some(_) => {
+                Err(RenderError::Input(format!("{what} is not done in isolation; switch off the one or the other")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The same renderer for the packages of one tenant: with [`isolated`](Self::isolated), no process renders for two.
+    #[must_use]
+    pub fn for_tenant(&self, tenant: &str) -> Renderer {
+        Renderer { tenant: tenant.to_owned(), ..self.clone() }
     }
 
     /// Renders a package. Nothing is written: the outcome says what is to be.
@@ -90,6 +121,9 @@ impl Renderer {
         cancel: &CancelToken,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RenderError> {
+        if let Some(workers) = &self.workers {
+            return workers.render(&self.tenant, self, files, options, cancel, observer);
+        }
         let mut caller = Caller::new(&self.engine, &self.sources, &options.call, cancel);
         let mut outcome = render_with(files, options, &mut caller, observer)?;
         outcome.stores = caller.stores_created();

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use portico_krm::FunctionResult;
+use serde::{Deserialize, Serialize};
 
 use crate::error::TrapKind;
 use crate::limits::LimitName;
 
 /// Which list of the pipeline a function stands in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StepKind {
     /// Its output replaces its input.
     Mutator,
@@ -17,7 +18,7 @@ pub enum StepKind {
 }
 
 /// Why a step did not pass, for programs that decide by it; people read [`StepReport::execution_error`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
     /// It ended by itself with another exit code than 0.
@@ -75,7 +76,7 @@ impl Cause {
 }
 
 /// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StepState {
     /// Exit code 0 and output that passed all checks.
     Passed,
@@ -88,7 +89,7 @@ pub enum StepState {
 }
 
 /// One function call of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepReport {
     /// Slash path of the package from the root; empty for the root.
     pub package: String,
@@ -121,6 +122,7 @@ pub struct StepReport {
     /// Bytes of standard error that were dropped beyond the bound.
     pub stderr_dropped: u64,
     /// What the function reported.
+    #[serde(with = "crate::isolation::results")]
     pub results: Vec<FunctionResult>,
     /// How many resources it got; `None` when it was not run.
     pub resources: Option<usize>,

@@ -57,6 +57,7 @@ impl Renderer {
         cancel: &CancelToken,
         observer: &mut dyn Observer,
     ) -> Result<(Outcome, Option<Difference>), RenderError> {
+        self.not_isolated("the comparison of two renders")?;
         self.twice(&options.call, cancel, observer, |runner, observer| render_with(files, options, runner, observer))
     }
 
@@ -68,6 +69,7 @@ impl Renderer {
         cancel: &CancelToken,
         observer: &mut dyn Observer,
     ) -> Result<(Outcome, Option<Difference>), RenderError> {
+        self.not_isolated("the comparison of two runs")?;
         let call = CallOptions { allow_exec: true, ..options.call.clone() };
         self.twice(&call, cancel, observer, |runner, observer| eval_with(input, options, runner, observer))
     }

@@ -14,7 +14,7 @@ use crate::package::{Change, OtherPath, PackageFiles, check_path};
 use crate::pipeline::Item;
 
 /// How files are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub enum WriteStyle {
     /// Only what changed differs; everything else keeps its bytes.
     #[default]

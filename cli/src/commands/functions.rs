@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use portico_catalog::{Catalog, FunctionInfo};
 use portico_runtime::{Digest, Engine, EngineConfig, FunctionModule, FunctionSource, ModuleCode};
 
-use crate::Exit;
 use crate::args::FunctionsCommand;
 use crate::printer::write_stdout;
+use crate::{Exit, setup};
 
 /// Lists or shows functions.
 pub(crate) fn run(command: &FunctionsCommand) -> Result<Exit> {
@@ -78,7 +78,7 @@ fn inspect(function: &str) -> Result<String> {
 fn inspect_file(path: &Path) -> Result<String> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let engine = Engine::new(EngineConfig::default())?;
+    let engine = Engine::new(EngineConfig { compiler: setup::compiler()?, ..EngineConfig::default() })?;
     let module = engine
         .load(&FunctionModule { name, code: ModuleCode::File(path.to_owned()) })
         .with_context(|| format!("cannot use `{}`", path.display()))?;

@@ -74,6 +74,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
         experiments: Experiments { conditions: arguments.experimental_conditions },
     };
     let renderer = setup::renderer(&arguments.functions, &limits.limits)?;
+    let renderer = setup::isolated(renderer, arguments.isolation, arguments.allow_exec)?;
     let verify = arguments.functions.verify_determinism;
     let result = if verify {
         renderer.verify(&files, &options, &cancel, &mut Lines(&printer))

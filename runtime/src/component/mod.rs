@@ -46,10 +46,9 @@ impl Command {
         }
     }
 
-    /// Gives a compiled component its world. `wasm` is what it was compiled from.
-    pub(crate) fn link(engine: &EngineInner, component: &Component, wasm: &[u8]) -> Result<Self, ModuleError> {
+    /// Gives a compiled component its world. `core_instances` is what [`fits`](Self::fits) said of its wasm.
+    pub(crate) fn link(engine: &EngineInner, component: &Component, core_instances: u32) -> Result<Self, ModuleError> {
         let interface = |error: wasmtime::Error| ModuleError::Interface(format!("{error:#}"));
-        let core_instances = Self::fits(engine, wasm)?;
         let linker = if let Some(linker) = engine.components.get() {
             linker
         } else {

@@ -23,7 +23,7 @@ pub(crate) use self::tree::{Node, NodeId, Tree};
 pub(crate) use self::walk::{Last, WalkError};
 
 /// What functions are granted. Nothing by default. Clones share the directories.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Grants {
     directories: Vec<GrantedDirectory>,
     env: Vec<(String, String)>,
@@ -83,9 +83,11 @@ impl std::fmt::Debug for Grants {
 }
 
 /// A directory that functions may read: a copy in memory, made once. Clones are the same copy.
-#[derive(Clone)]
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
 pub struct GrantedDirectory {
+    #[serde(with = "crate::isolation::shared")]
     target: Arc<str>,
+    #[serde(with = "crate::isolation::shared")]
     pub(crate) tree: Arc<Tree>,
 }
 

@@ -3,7 +3,7 @@
 
 /// One thing of a tree: its number, in the order of a walk through sorted names, so that the same
 /// content has the same numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct NodeId(u32);
 
 impl NodeId {
@@ -17,7 +17,7 @@ impl NodeId {
 }
 
 /// What there is in a directory.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Node {
     /// Entries by name, sorted by bytes.
     Directory(Vec<(Box<str>, NodeId)>),
@@ -28,7 +28,7 @@ pub(crate) enum Node {
 }
 
 /// A directory with all that is below it.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tree {
     /// Each node with the directory that it is in; the root is in itself.
     nodes: Vec<(NodeId, Node)>,

@@ -81,7 +81,7 @@ impl LimitSettings {
 /// Functions by name or image; a star stands for any characters, none included.
 ///
 /// Both parts must match where both are given. A pattern without any part matches every function.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FunctionPattern {
     /// The last part of the image without its tag (`set-labels`), or the file name of a program.
     pub name: Option<String>,
@@ -246,7 +246,7 @@ impl DecidedLimits {
 }
 
 /// What some functions may use, decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct StepProfile {
     /// Which functions.
     pub functions: FunctionPattern,

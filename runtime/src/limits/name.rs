@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Limits, StepLimits};
 
 /// What a limit counts, and how much of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum LimitValue {
     /// Instructions, elements, resources, levels. [`u64::MAX`]: no limit.
     Count(u64),
@@ -75,7 +75,7 @@ pub enum LimitUnit {
 }
 
 /// One limit: a field of [`Limits`] or of a struct in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the field of its name in `Limits`, which says all there is to say")]
 pub enum LimitName {

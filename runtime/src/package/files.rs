@@ -52,7 +52,7 @@ pub struct Fingerprint {
 }
 
 /// One package of the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PackageNode {
     /// Its directory; empty for the root.
     pub path: String,
@@ -68,7 +68,7 @@ pub struct PackageNode {
 }
 
 /// What stands at the place of a package's Kptfile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KptfileEntry {
     /// A file; its content is in [`PackageFiles::files`].
     File,
@@ -83,7 +83,7 @@ pub enum KptfileEntry {
 }
 
 /// A path that is not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum OtherPath {
     /// A file that does not match the globs.
     File,

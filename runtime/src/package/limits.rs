@@ -2,7 +2,7 @@
 
 /// Bounds on what is read of a package. Each stops one way to exhaust the host with a tree of files;
 /// none of them bounds what functions do with the content (that is the sandbox's part).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PackageLimits {
     /// Entries of any kind (files, directories, links), ignored and unread ones included; `.git` counts as
     /// one. Stops a tree whose mere listing fills the memory. Default 1,000,000.

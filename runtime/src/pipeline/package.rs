@@ -210,6 +210,7 @@ impl Run<'_> {
                     }
                     all.push(resolved);
                 }
+                Err(_) if self.runner.is_cancelled() => return Err(StopReason::Cancelled),
                 Err(unresolved) => {
                     if !unresolved.image.is_empty() {
                         reports[place].image.clone_from(&unresolved.image);

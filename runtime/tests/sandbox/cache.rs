@@ -100,6 +100,73 @@ fn a_file_that_others_may_write_is_not_trusted() {
     assert!(compiles(&dir));
 }
 
+/// Root alone can make files that belong to someone else.
+fn give_away(path: &Path) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if root {
+        std::os::unix::fs::chown(path, Some(65534), None).unwrap();
+    }
+    root
+}
+
+#[test]
+fn a_file_of_someone_else_is_not_trusted() {
+    let (_temporary, dir, file) = filled();
+    if give_away(&file) {
+        assert!(compiles(&dir));
+        assert!(!compiles(&dir));
+    }
+}
+
+#[test]
+fn a_directory_of_someone_else_is_refused_and_work_goes_on() {
+    let (_temporary, dir, _file) = filled();
+    if give_away(&dir) {
+        let engine = engine(&dir);
+        assert!(matches!(engine.cache_error(), Some(CacheError::Owner { .. })));
+        engine.load(&function(wasm(ECHO))).unwrap();
+    }
+}
+
+/// Content as the cache would have written it.
+fn sealed(code: &[u8]) -> Vec<u8> {
+    let mut bytes = code.to_vec();
+    bytes.extend_from_slice(b"portico\x01");
+    bytes.extend_from_slice(&(code.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&crc32fast::hash(code).to_le_bytes());
+    bytes
+}
+
+#[test]
+fn whole_content_that_is_no_code_for_this_engine_is_compiled_anew() {
+    let (_temporary, dir, file) = filled();
+    let kept = fs::read(&file).unwrap();
+    let code = &kept[..kept.len() - 20];
+    assert_eq!(kept, sealed(code));
+    // As an engine for another architecture would write it: the code's head names the architecture.
+    let name = std::env::consts::ARCH.as_bytes();
+    let at = code.windows(name.len()).position(|window| window == name).expect("the architecture is in the code");
+    let mut other = code.to_vec();
+    other[at] ^= 1;
+    for foreign in [&other[..], b"", b"not code", b"\x7fELF", &code[..code.len() / 2]] {
+        fs::write(&file, sealed(foreign)).unwrap();
+        assert!(compiles(&dir));
+        assert!(!compiles(&dir));
+    }
+}
+
+#[test]
+fn a_file_of_another_engine_lies_beside_ours() {
+    let (_temporary, dir, file) = filled();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let (digest, rest) = name.split_at(64);
+    let other = dir.join(format!("{digest}-0123456789abcdef{}", &rest[17..]));
+    fs::rename(&file, &other).unwrap();
+    assert!(compiles(&dir));
+    assert_eq!(files(&dir).len(), 2);
+    assert!(!compiles(&dir));
+}
+
 #[test]
 fn a_pipe_or_directory_in_place_of_the_file_does_no_harm() {
     let (_temporary, dir, file) = filled();

@@ -12,6 +12,7 @@ mod exec;
 mod functions;
 mod grants;
 mod interrupts;
+mod isolation;
 mod limits;
 mod messages;
 mod output;
