@@ -12,7 +12,9 @@ use crate::engine::EngineInner;
 /// a fraction of a millisecond; work that has not begun does not begin.
 ///
 /// A cancel is never lost: whoever runs a function first arms its deadline and then looks at the flag;
-/// whoever cancels first sets the flag and then moves the epoch. The engine's ticker stands behind both.
+/// whoever cancels first sets the flag and then moves the epoch. One gap of a few nanoseconds is left, where running
+/// code was just asked by an earlier move of the epoch, has looked at the flag, and arms its next deadline; the
+/// engine's ticker, 10 milliseconds later at most, closes it.
 ///
 /// ```
 /// let token = portico_runtime::CancelToken::new();

@@ -35,6 +35,8 @@ mod wasi;
 mod write_back;
 
 #[cfg(test)]
+mod cancel_trials;
+#[cfg(test)]
 mod render_tests;
 
 pub use cache::CacheError;

@@ -114,6 +114,10 @@ impl Renderer {
     ///
     /// An `Err` means that the render did not begin or was cancelled; a render that failed is an [`Outcome`] with a
     /// [`Failure`]. Runs on the calling thread, which functions keep busy.
+    ///
+    /// A cancel at any time before this returns makes it return [`RenderError::Cancelled`]: from within a function at
+    /// once, from within the host's own work (reading an answer, which [`Limits::stdout`] bounds, or mapping resources
+    /// to files) when that piece is done.
     pub fn render(
         &self,
         files: &PackageFiles,
@@ -141,6 +145,17 @@ pub(crate) fn render_with(
     if runner.is_cancelled() {
         return Err(RenderError::Cancelled);
     }
+    let outcome = begin(files, options, runner, observer)?;
+    // A cancel that came while the host worked on the last answer or on the files.
+    if runner.is_cancelled() { Err(RenderError::Cancelled) } else { Ok(outcome) }
+}
+
+fn begin(
+    files: &PackageFiles,
+    options: &RenderOptions,
+    runner: &mut dyn FunctionRunner,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RenderError> {
     let Loaded { mut packages, root_kptfile, files: paths, failure } =
         load(files, &options.call.limits, options.experiments)?;
     let mut outcome = Outcome { packages: packages.len(), failure, ..Outcome::default() };
@@ -164,7 +179,10 @@ pub(crate) fn render_with(
     };
     let breadth_first = root_kptfile.flag(BFS_RENDERING);
     let Hydrated { items, stop } = hydrate(&mut run, &mut packages, breadth_first);
-    let Run { steps, reached, .. } = run;
+    let Run { steps, reached, runner, .. } = run;
+    if runner.is_cancelled() {
+        return Err(RenderError::Cancelled);
+    }
     outcome.steps = steps;
     if let Some(Stop { package, reason }) = stop {
         outcome.failure = Some(failure_of(&packages, package, reason, breadth_first)?);

@@ -93,6 +93,16 @@ fn invalid(error: wasmparser::BinaryReaderError) -> ModuleError {
     ModuleError::Invalid(error.to_string())
 }
 
+/// A name from the module, of any length and with any characters, as messages show it.
+fn shown(name: &str) -> String {
+    const LONGEST: usize = 80;
+    let mut shown: String = name.chars().take(LONGEST).collect::<String>().escape_debug().collect();
+    if name.chars().nth(LONGEST).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
 fn ceiling(what: &'static str, found: u64, limit: u64) -> Result<(), ModuleError> {
     if found > limit { Err(ModuleError::Ceiling { what, found, limit }) } else { Ok(()) }
 }
@@ -180,8 +190,12 @@ impl Counts {
     fn finish(self) -> Result<(), ModuleError> {
         if let Some((module, _)) = self.unknown.first() {
             let advice = import_advice(module);
-            let mut names: Vec<String> =
-                self.unknown.iter().take(3).map(|(module, name)| format!("`{module}`.`{name}`")).collect();
+            let mut names: Vec<String> = self
+                .unknown
+                .iter()
+                .take(3)
+                .map(|(module, name)| format!("`{}`.`{}`", shown(module), shown(name)))
+                .collect();
             if self.unknown.len() > 3 {
                 names.push("more".into());
             }

@@ -388,9 +388,14 @@ impl Run<'_> {
             }
         };
         match self.runner.run(handle, bytes) {
+            // Reading a large answer takes a while; there is no need to begin.
+            Ok(_) if self.runner.is_cancelled() => (chosen, Err(Interruption::Cancelled)),
             Ok(mut output) => {
                 note(report, &output);
                 let (results, answer) = read_output(&mut output, &mut chosen, sent, scope);
+                if self.runner.is_cancelled() {
+                    return (chosen, Err(Interruption::Cancelled));
+                }
                 report.results = results;
                 (chosen, answer.map_err(Interruption::Refused))
             }
@@ -421,9 +426,10 @@ impl Run<'_> {
             Refusal::Exit => {
                 report.recorded = true;
                 report.cause.get_or_insert(Cause::Exit);
-                (exit_message(&report), None)
+                (shortened(exit_message(&report)), None)
             }
             Refusal::Output { message, kpt, recorded, cause } => {
+                let (message, kpt) = (shortened(message), kpt.map(shortened));
                 report.recorded = recorded;
                 report.cause = Some(cause);
                 report.exit_code = 1;
@@ -436,6 +442,21 @@ impl Run<'_> {
         self.steps.push(report);
         StopReason::Failed { kind: FailureKind::Function, step, message, kpt, in_pipeline: true }
     }
+}
+
+/// The longest message about a failed step, in bytes. It goes into the Kptfile's status, and names, paths and values in
+/// it come from the function.
+const MAX_MESSAGE: usize = 8 << 10;
+
+/// The beginning of a message that is too long, and how much is missing.
+fn shortened(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        let kept = message.floor_char_boundary(MAX_MESSAGE);
+        let missing = message.len() - kept;
+        message.truncate(kept);
+        _ = write!(message, "... ({missing} more bytes)");
+    }
+    message
 }
 
 enum Interruption {
@@ -537,6 +558,13 @@ fn input_problems(packages: &[Package], bad: &[&Item]) -> Option<(String, String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_that_a_function_made_too_long_is_cut() {
+        assert_eq!(shortened("short".to_owned()), "short");
+        let long = shortened("\u{e4}".repeat(MAX_MESSAGE));
+        assert!(long.len() < MAX_MESSAGE + 32 && long.ends_with("\u{e4}... (8192 more bytes)"), "{}", long.len());
+    }
 
     #[test]
     fn standard_error_of_a_program_is_kept_as_it_is_and_that_of_an_image_loses_its_last_line_break() {

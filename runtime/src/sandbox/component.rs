@@ -1,6 +1,7 @@
 //! Running a component: in a Store of its own, as a future on this thread.
 
 use std::pin::pin;
+use std::sync::atomic::{Ordering, fence};
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
@@ -98,6 +99,7 @@ async fn execute(
 ) -> wasmtime::Result<Result<(), ()>> {
     // First the deadline, then the look at the flag; see `Sandbox::run_program`.
     store.set_epoch_deadline(1);
+    fence(Ordering::SeqCst);
     store.data().check()?;
     let instance = command.pre.instantiate_async(&mut *store).await?;
     *instantiated = true;

@@ -4,6 +4,7 @@ mod component;
 mod slots;
 mod state;
 
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
@@ -357,6 +358,9 @@ impl std::fmt::Debug for Sandbox {
 /// Arms the deadline and runs: the module's start function and then `_start`, both under all limits.
 fn execute(store: &mut Store<State>, program: &Program) -> wasmtime::Result<()> {
     store.set_epoch_deadline(1);
+    // The other half of the fence in `CancelToken::cancel`: if the deadline above was armed with an epoch that a cancel
+    // had already moved, the look at the flag below sees that cancel. Without it the two reads could change places.
+    fence(Ordering::SeqCst);
     store.data().check()?;
     let instance = program.pre.instantiate(&mut *store)?;
     let memory = program.memory.and_then(|export| instance.get_module_export(&mut *store, &export)?.into_memory());

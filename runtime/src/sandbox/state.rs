@@ -138,14 +138,14 @@ impl Gauge {
     }
 
     fn grow(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
-        if maximum.is_some_and(|maximum| desired > maximum) {
-            // The module's own maximum: not for us to explain.
-            return false;
-        }
         let growth = (desired as u64).saturating_sub(current as u64);
         let held = self.held.saturating_add(growth);
         if held > self.at_start.saturating_add(self.limit) {
             self.refused = true;
+            return false;
+        }
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // The module's own maximum: not for us to explain. A pool has one too, which is no less than the usual limit.
             return false;
         }
         self.held = held;

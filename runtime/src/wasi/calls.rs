@@ -11,6 +11,12 @@ use super::descriptors::Descriptor;
 use super::{Call, Fail, MODULE, call, files};
 use crate::sandbox::{State, Stop};
 
+/// Fuel for each range that a call names: it is checked twice.
+const RANGE_FUEL: u64 = 16;
+
+/// Bytes copied between two looks at the deadline: about 0.1 ms.
+const COPY_CHUNK: u32 = 1 << 20;
+
 /// Random bytes made between two looks at the deadline.
 const RANDOM_CHUNK: u32 = 1 << 20;
 
@@ -102,16 +108,21 @@ fn fd_read(call: &mut Call<'_>, fd: u32, array: u32, count: u32, out: u32) -> Re
     // Before anything is consumed, so that a bad address loses no input.
     call.memory.put_u32(out, 0)?;
     let expected = call.state.wasi.stdin_left().min(wanted as usize);
-    call.meter.pay(count.into())?;
+    call.meter.pay(RANGE_FUEL * u64::from(count))?;
     call.meter.pay_bytes(expected as u64)?;
     let mut total = 0;
-    for index in 0..count {
+    let mut pace = Pace::default();
+    'ranges: for index in 0..count {
         // Looked up again: what was read may lie over the array. It is checked again, too.
         let (address, length) = call.memory.range(array, index)?;
-        let read = call.state.wasi.read_stdin(call.memory.write(address, length)?);
-        total += read;
-        if read < length as usize {
-            break;
+        call.memory.read(address, length)?;
+        for (offset, piece) in pieces(length) {
+            let read = call.state.wasi.read_stdin(call.memory.write(address + offset, piece)?);
+            total += read;
+            if read < piece as usize {
+                break 'ranges;
+            }
+            pace.moved(piece, call.state)?;
         }
     }
     Ok(call.memory.put_u32(out, u32::try_from(total).map_err(|_| Errno::Overflow)?)?)
@@ -125,20 +136,47 @@ fn fd_write(call: &mut Call<'_>, fd: u32, array: u32, count: u32, out: u32) -> R
     };
     let total = call.memory.ranges_total(array, count)?;
     call.memory.put_u32(out, 0)?;
-    call.meter.pay(count.into())?;
+    call.meter.pay(RANGE_FUEL * u64::from(count))?;
     call.meter.pay_bytes(total.into())?;
     if stream == Stream::Stdout {
         call.state.wasi.reserve_stdout(total as usize)?;
     }
+    let mut pace = Pace::default();
     for index in 0..count {
         let (address, length) = call.memory.range(array, index)?;
-        let bytes = call.memory.read(address, length)?;
-        match stream {
-            Stream::Stdout => call.state.wasi.write_stdout(bytes),
-            _ => call.state.wasi.write_stderr(bytes),
+        call.memory.read(address, length)?;
+        if stream == Stream::Stderr {
+            call.state.wasi.write_stderr(call.memory.read(address, length)?);
+            continue;
+        }
+        for (offset, piece) in pieces(length) {
+            call.state.wasi.write_stdout(call.memory.read(address + offset, piece)?);
+            pace.moved(piece, call.state)?;
         }
     }
     Ok(call.memory.put_u32(out, total)?)
+}
+
+/// A length in pieces of [`COPY_CHUNK`], each with its offset.
+fn pieces(length: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..length).step_by(COPY_CHUNK as usize).map(move |offset| (offset, (length - offset).min(COPY_CHUNK)))
+}
+
+/// Sees to it that long copies look at the deadline and the cancel as running code does.
+#[derive(Default)]
+struct Pace {
+    unseen: u32,
+}
+
+impl Pace {
+    fn moved(&mut self, bytes: u32, state: &State) -> Result<(), Stop> {
+        self.unseen += bytes;
+        if self.unseen < COPY_CHUNK {
+            return Ok(());
+        }
+        self.unseen = 0;
+        state.check()
+    }
 }
 
 fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fail> {
