@@ -228,7 +228,7 @@ impl RunFailure {
             Self::StdoutTooLarge { .. } => Cause::Limit(LimitName::Stdout),
             // To its host it is what a trap is to the machine.
             Self::BadCall(_) => Cause::Trap(TrapKind::Other),
-            Self::Start(_) => Cause::NotStarted,
+            Self::Directories | Self::Start(_) => Cause::NotStarted,
         })
     }
 }
@@ -295,6 +295,11 @@ pub enum RunFailure {
     /// A component made a call that is against the rules of components or of WASI, which ends it.
     #[error("the function called its host in a way that is not allowed: {0}")]
     BadCall(String),
+    /// A component, to which directories are granted that it could not be shown.
+    #[error(
+        "the function is a component, and components are not shown granted directories; render without the grant, or build the function for WASI preview 1, for example with the Rust target `wasm32-wasip1`"
+    )]
+    Directories,
     /// The system could not give it an instance.
     #[error("the function can't be started: {0}")]
     Start(String),

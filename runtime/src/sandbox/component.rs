@@ -30,6 +30,10 @@ impl Sandbox {
         limits: StepLimits,
         started: Instant,
     ) -> Result<RunOutput, RunError> {
+        // Better no run than one that finds nothing where it was told to look.
+        if !call.grants.directories().is_empty() {
+            return Err(not_started(RunFailure::Directories, started));
+        }
         // Dropped last: the Store gives its instances back before the permits for them go.
         let _permits = match self.component_permits(command.core_instances, &limits) {
             Ok(permits) => permits,

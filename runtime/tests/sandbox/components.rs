@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use portico_runtime::{
-    Allocation, CancelToken, Deadline, Engine, EngineConfig, Grants, Invocation, Limits, ModuleError, RunError,
-    RunFailure, RunOutput, Sandbox, TrapKind, precompile,
+    Allocation, CancelToken, Deadline, Engine, EngineConfig, GrantLimits, GrantedDirectory, Grants, Invocation, Limits,
+    ModuleError, RunError, RunFailure, RunOutput, Sandbox, TrapKind, precompile,
 };
 
 use crate::guests::{
@@ -107,6 +107,21 @@ fn arguments_and_environment_arrive_as_granted() {
     let [core, component] = both(&engine(), &wasm, &Limits::default(), &call).map(|result| result.unwrap().stdout);
     assert_eq!(core.escape_ascii().to_string(), component.escape_ascii().to_string());
     assert!(component.starts_with(b"set-labels\0--fast\0"));
+}
+
+#[test]
+fn a_granted_directory_is_refused_rather_than_left_out() {
+    let engine = engine();
+    let dir = tempfile::tempdir().unwrap();
+    let (directory, _) = GrantedDirectory::read(dir.path(), "/data", &GrantLimits::default()).unwrap();
+    let mut grants = Grants::default();
+    grants.add_directory(directory).unwrap();
+    let call = Invocation { grants, ..stdin("in") };
+    let [core, component] = both(&engine, &wasm(ECHO), &Limits::default(), &call);
+    assert_eq!(core.unwrap().stdout, b"in");
+    let error = component.unwrap_err();
+    assert_eq!((&error.failure, error.fuel_used), (&RunFailure::Directories, 0));
+    assert!(error.to_string().contains("`wasm32-wasip1`"), "{error}");
 }
 
 #[test]
