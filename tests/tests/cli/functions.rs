@@ -76,7 +76,7 @@ fn a_module_of_ones_own_is_checked_and_shown() -> Result<()> {
 }
 
 /// A program for preview 1 as a component for WASI 0.2.
-fn component(module: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn component(module: &[u8]) -> Result<Vec<u8>> {
     wit_component::ComponentEncoder::default()
         .module(module)?
         .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?

@@ -6,6 +6,8 @@ use anyhow::{Result, ensure};
 use portico_tests::cli::{KPTFILE, Place, config_map, kptfile_with, make_fifo};
 use portico_tests::{expect_same, granted_files};
 
+use crate::functions::component;
+
 const MOUNT: &str = "--mount type=bind,src=data,dst=/data";
 
 fn reader() -> Result<Place> {
@@ -46,6 +48,20 @@ fn without_a_mount_there_is_no_file() -> Result<()> {
     // The first look fails, and the C library says that no directory is there to look in.
     let said = said(&ran.stderr);
     ensure!(said.starts_with("directory /data\nCapabilities insufficient") && said.lines().count() == 2, "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_component_is_told_to_see_no_mounted_directory() -> Result<()> {
+    let place = reader()?;
+    granted_files(&place.path()?)?;
+    let module = std::fs::read(portico_tests::probes_directory()?.join("read-files.wasm"))?;
+    std::fs::write(place.path()?.join("component.wasm"), component(&module)?)?;
+    let line = "render pkg --function read-files=component.wasm";
+    let ran = place.run(&format!("{line} {MOUNT}"))?;
+    ran.exits(1)?.mentions(&["read-files:latest` is a component and sees no mounted directory"])?;
+    let ran = place.run(line)?;
+    ensure!(!ran.exits(1)?.stderr.contains("mounted"), "{}", ran.stderr);
     Ok(())
 }
 
