@@ -55,10 +55,6 @@ impl<'a> Caller<'a> {
         self.sandbox.stores_created()
     }
 
-    fn is_component(&self, handle: usize) -> bool {
-        matches!(&self.callables[handle].0, Callable::Module { module, .. } if module.is_component())
-    }
-
     /// Remembers a function with the limits that hold for it.
     fn add(&mut self, callable: Callable, image: &str, exec: &str) -> usize {
         let limits = step_limits(&self.options.limits, &self.options.profiles, image, exec);
@@ -157,16 +153,7 @@ impl FunctionRunner for Caller<'_> {
             .resolve_image(&resolved.image)
             .map_err(|(message, cause)| unresolved(resolved.image.clone(), message, cause))?;
         let notice = if first { self.sources.notice(&resolved.image) } else { None };
-        let warning = resolved.warning.or(notice).or_else(|| {
-            // Their file system is another one, which has nothing in it.
-            let blind = first && !self.options.grants.directories().is_empty() && self.is_component(handle);
-            blind.then(|| {
-                format!(
-                    "`{}` is a component and sees no mounted directory; build it for WASI preview 1 to let it read",
-                    resolved.image
-                )
-            })
-        });
+        let warning = resolved.warning.or(notice);
         Ok(Resolved { image: resolved.image, exec: String::new(), handle, warning })
     }
 

@@ -52,16 +52,16 @@ fn without_a_mount_there_is_no_file() -> Result<()> {
 }
 
 #[test]
-fn a_component_is_told_to_see_no_mounted_directory() -> Result<()> {
+fn a_component_is_refused_where_a_directory_is_mounted() -> Result<()> {
     let place = reader()?;
     granted_files(&place.path()?)?;
     let module = std::fs::read(portico_tests::probes_directory()?.join("read-files.wasm"))?;
     std::fs::write(place.path()?.join("component.wasm"), component(&module)?)?;
     let line = "render pkg --function read-files=component.wasm";
     let ran = place.run(&format!("{line} {MOUNT}"))?;
-    ran.exits(1)?.mentions(&["read-files:latest` is a component and sees no mounted directory"])?;
+    ran.exits(1)?.mentions(&["the function is a component, and components are not shown granted directories"])?;
     let ran = place.run(line)?;
-    ensure!(!ran.exits(1)?.stderr.contains("mounted"), "{}", ran.stderr);
+    ensure!(!ran.exits(1)?.stderr.contains("granted"), "{}", ran.stderr);
     Ok(())
 }
 
