@@ -11,11 +11,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use portico_scheduler::core::{Ended, Outcome};
+use portico_scheduler::driver::{Cancel, RenderBackend, RenderScheduler, Settings};
+use portico_scheduler::events::Ring;
 use portico_scheduler::model::{ContentDigest, Ending, Files, RevisionKey};
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
 use portico_scheduler::store::{
-    Change, ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore, RenderResult, Select, StoreError,
-    Watch as _, Writer,
+    Change, ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, Select, StoreError, Watch as _,
+    Writer,
 };
 
 const STORE: &str = "PORTICO_KILL_STORE";
@@ -58,7 +61,7 @@ fn tell(line: &str) {
 fn child() {
     let Some(store) = std::env::var_os(STORE) else { return };
     let edits = std::env::var(EDITS).unwrap().parse().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     if std::env::var_os(FULL).is_some() {
         runtime.block_on(fill(Path::new(&store)));
     } else {
@@ -88,80 +91,62 @@ async fn fill(path: &Path) {
     }
 }
 
-/// Clients that edit each package so many times, and workers that render what waits. Both go on where the store says that
-/// they were.
+/// Says what it begins to render.
+struct Telling;
+
+impl RenderBackend for Telling {
+    fn render(&self, key: &RevisionKey, files: &Files, _: &Cancel) -> Ended {
+        tell(&format!("render {} {}", key.name, edit_of(files)));
+        let outcome = Outcome::Rendered { ending: Ending::success(), files: Some(render(files)) };
+        Ended { outcome, log: Bytes::from_static(b"log"), fuel: 1 }
+    }
+}
+
+/// The scheduler, and clients that edit each package so many times. All go on where the store says that they were.
 async fn work(path: &Path, edits: u32) {
     let store = EmbeddedStore::open(path, EmbeddedOptions::default()).unwrap();
     tell("open");
-    let mut clients = tokio::task::JoinSet::new();
-    for client in 0..4 {
+    let mut watch = store.watch(store.page(Select::All, None, 1).await.unwrap().version).await.unwrap();
+    let watcher = tokio::spawn({
         let store = store.clone();
-        clients.spawn(async move {
-            for package in (client..PACKAGES).step_by(4) {
-                edit(&store, package, edits).await;
-            }
-        });
-    }
-    // What waits from before, then what comes. Watching begins before listing, so nothing is between the two.
-    let start = store.page(Select::All, None, 1).await.unwrap().version;
-    let mut watch = store.watch(start).await.unwrap();
-    // A worker for odd names and one for even ones: never two with the same package.
-    let (queues, jobs): (Vec<_>, Vec<_>) = (0..2).map(|_| tokio::sync::mpsc::unbounded_channel()).unzip();
-    let queue = move |key: RevisionKey| {
-        let worker = usize::from(key.name.as_bytes()[key.name.len() - 1] % 2);
-        let _ = queues[worker].send(key);
-    };
-    let mut after = None;
-    loop {
-        let page = store.page(Select::Unfinished, after, 7).await.unwrap();
-        after = page.next;
-        page.revisions.into_iter().for_each(|revision| queue(revision.key));
-        if after.is_none() {
-            break;
-        }
-    }
-    let watcher = tokio::spawn(async move {
-        while let Ok(event) = watch.next().await {
-            if let Change::Put(revision) = event.change
-                && revision.is_unfinished()
-            {
-                queue(revision.key.clone());
+        async move {
+            let mut told = HashSet::new();
+            while let Ok(event) = watch.next().await {
+                let Change::Put(revision) = event.change else { continue };
+                if !revision.is_rendered() || !told.insert(revision.content_version) {
+                    continue;
+                }
+                let saved = store.get(&revision.key).await.unwrap().checked().unwrap();
+                if saved.revision.content_version == revision.content_version {
+                    tell(&format!("saved {} {}", revision.key.name, edit_of(&saved.files)));
+                }
             }
         }
     });
-    let mut workers = tokio::task::JoinSet::new();
-    for mut jobs in jobs {
-        let store = store.clone();
-        workers.spawn(async move {
-            while let Some(key) = jobs.recv().await {
-                let snapshot = store.get(&key).await.unwrap().checked().unwrap();
-                if !snapshot.revision.is_unfinished() {
-                    continue;
-                }
-                let version = snapshot.revision.content_version;
-                tell(&format!("render {} {}", key.name, version.0));
-                let files = Some(render(&snapshot.files));
-                let result = RenderResult { files, ending: Ending::success(), log: Bytes::from_static(b"log") };
-                match store.save_result(&key, version, result).await {
-                    Ok(_) => tell(&format!("saved {} {}", key.name, version.0)),
-                    Err(StoreError::Conflict { .. } | StoreError::AlreadyFinished { .. }) => {}
-                    Err(error) => panic!("{error:?}"),
-                }
+    let settings = Settings::default();
+    let scheduler = RenderScheduler::new(store.clone(), Arc::new(Telling), Arc::new(Ring::new(1000)), settings);
+    scheduler.start_processing(4);
+    let mut clients = tokio::task::JoinSet::new();
+    for client in 0..4 {
+        let (store, scheduler) = (store.clone(), scheduler.clone());
+        clients.spawn(async move {
+            for package in (client..PACKAGES).step_by(4) {
+                edit(&store, &scheduler, package, edits).await;
             }
         });
     }
     while let Some(client) = clients.join_next().await {
         client.unwrap();
     }
-    let mut rest = store.watch(store.page(Select::All, None, 1).await.unwrap().version).await.unwrap();
-    while !store.page(Select::Unfinished, None, 1).await.unwrap().revisions.is_empty() {
-        rest.next().await.unwrap();
+    for package in 0..PACKAGES {
+        let revision = store.find("ns", &format!("p{package}")).await.unwrap();
+        scheduler.rendered(&revision.key).await.unwrap();
     }
-    workers.shutdown().await;
+    scheduler.close().await;
     watcher.abort();
 }
 
-async fn edit(store: &EmbeddedStore, package: u32, edits: u32) {
+async fn edit(store: &EmbeddedStore, scheduler: &RenderScheduler<EmbeddedStore>, package: u32, edits: u32) {
     let name = format!("p{package}");
     let mut done = match store.find("ns", &name).await {
         Ok(revision) => edit_of(&store.get(&revision.key).await.unwrap().checked().unwrap().files),
@@ -180,7 +165,11 @@ async fn edit(store: &EmbeddedStore, package: u32, edits: u32) {
         match answer {
             Ok(revision) => {
                 done += 1;
-                tell(&format!("edited {name} {done} {}", revision.content_version.0));
+                tell(&format!("edited {name} {done}"));
+                // Half of them wait for the result, the others supersede what runs.
+                if fastrand::bool() {
+                    scheduler.rendered(&revision.key).await.unwrap();
+                }
             }
             // A result came in between.
             Err(StoreError::Conflict { .. }) => {}
@@ -203,25 +192,25 @@ fn spawn(store: &Path, edits: u32) -> Child {
 #[derive(Debug, Default)]
 struct Heard {
     edited: HashMap<String, u32>,
-    /// Rendered contents whose result was saved, and said to be.
-    saved: HashSet<(String, u64)>,
+    /// Edits whose result was saved, and said to be.
+    saved: HashSet<(String, u32)>,
 }
 
 impl Heard {
     fn line(&mut self, line: &str) {
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
-            ["edited", name, edit, _] => {
+            ["edited", name, edit] => {
                 let edit = edit.parse().unwrap();
                 let last = self.edited.insert(name.into(), edit).unwrap_or_default();
                 assert!(edit > last, "`{name}` lost edit {last}, which was answered");
             }
-            ["render", name, version] => {
-                let rendered = (name.to_owned(), version.parse().unwrap());
+            ["render", name, edit] => {
+                let rendered = (name.to_owned(), edit.parse().unwrap());
                 assert!(!self.saved.contains(&rendered), "{rendered:?} was finished and ran again");
             }
-            ["saved", name, version] => {
-                let saved = (name.to_owned(), version.parse().unwrap());
+            ["saved", name, edit] => {
+                let saved = (name.to_owned(), edit.parse().unwrap());
                 assert!(self.saved.insert(saved.clone()), "{saved:?} was saved twice");
             }
             ["open"] => {}
@@ -262,8 +251,8 @@ fn run(store: &Path, edits: u32, lines: Option<u32>, heard: &mut Heard) -> bool 
 #[tokio::test]
 async fn nothing_is_lost_or_doubled_by_kills_at_any_moment() {
     let kills: u32 = std::env::var("PORTICO_SOAK").map_or(20, |_| 500);
-    // Some 40 lines a life, of which 3 belong to an edit.
-    let edits = (kills * 40 / 3 / PACKAGES).max(3);
+    // Some 30 lines a life, of which about 2.5 belong to an edit.
+    let edits = (kills * 30 * 2 / 5 / PACKAGES).max(3);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     let mut heard = Heard::default();

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::dispatch::{Call, Outcome as Written};
 use crate::events::TurningPoint;
 use crate::model::{ContentVersion, Ending, ErrorClass, Files, Reason, Revision, RevisionKey};
+use crate::store::{Instance, InstanceId, jitter, share};
 use crate::time::Time;
 
 /// Names one run of a worker: from the moment it gets a revision until it has done with it.
@@ -66,12 +67,32 @@ pub enum Event {
     ListFailed,
     /// The functions or settings that a render depends on are others now; their digest.
     Configuration(u64),
+    /// The schedulers on this store, as this one sees them; it has its own items first. None: it is alone, or not sure.
+    Peers(Option<Peers>),
     /// So many workers there are from now on.
     Workers(usize),
     /// Everything that runs is to stop and to wait again, and nothing is to start.
     Stop,
     /// The time asked for by [`Action::WakeAt`] has come. Harmless at any other time.
     Tick,
+}
+
+/// The schedulers that share a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peers {
+    /// This one.
+    pub me: InstanceId,
+    /// All, this one among them.
+    pub all: Vec<Instance>,
+}
+
+impl Peers {
+    /// How long this one leaves a revision to those that come first for it; `None`: it is the first.
+    pub(super) fn head_start(&self, key: &RevisionKey, each: Duration) -> Option<Duration> {
+        let rank = u32::try_from(share(key, &self.me, &self.all)).unwrap_or(u32::MAX);
+        // Spread, and in an order that is another one for each scheduler, so that those who come to help seldom meet.
+        (rank > 0).then(|| each.saturating_mul(rank) + each.mul_f64(8.0 * jitter(key, &self.me)))
+    }
 }
 
 /// What a worker that wants to render finds in the store.

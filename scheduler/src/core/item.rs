@@ -27,6 +27,8 @@ pub(super) struct Item {
     pub(super) failures: u32,
     /// Of those, the ones that nobody classified.
     pub(super) unclassified: u32,
+    /// Whether it has waited for the scheduler that comes first for it.
+    pub(super) gave_way: bool,
     /// The last listing that it was in.
     pub(super) listed: u64,
 }
@@ -88,6 +90,7 @@ impl Item {
             quiet: None,
             failures: 0,
             unclassified: 0,
+            gave_way: false,
             listed,
         }
     }

@@ -26,7 +26,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use event::{Acquired, Action, Ended, Event, Failure, Outcome, RunId, SaveId};
+pub use event::{Acquired, Action, Ended, Event, Failure, Outcome, Peers, RunId, SaveId};
 pub use settings::{Backoff, Settings, Supersede};
 
 use crate::events::TurningPoint;
@@ -88,6 +88,7 @@ pub struct Core {
     overflow: bool,
     configuration: u64,
     workers: usize,
+    peers: Option<Peers>,
     next_id: u64,
     wake: Option<Time>,
     random: fastrand::Rng,
@@ -111,6 +112,7 @@ impl Core {
             overflow: false,
             configuration: 0,
             workers: 0,
+            peers: None,
             next_id: 0,
             wake: None,
             random,
@@ -138,6 +140,7 @@ impl Core {
                 self.workers = workers;
                 self.queue.set_slots(workers);
             }
+            Event::Peers(peers) => self.peers = peers,
             Event::Stop => self.stop(),
             Event::Tick => {}
         }
@@ -201,6 +204,14 @@ impl Core {
                 self.queue.finish(taken.ticket, 0, now);
                 continue;
             };
+            if !std::mem::replace(&mut item.gave_way, true)
+                && let Some(time) =
+                    self.peers.as_ref().and_then(|peers| peers.head_start(&taken.key, self.settings.head_start))
+            {
+                self.queue.finish(taken.ticket, 0, now);
+                self.enqueue(&taken.key, now + time, now);
+                continue;
+            }
             item.quiet = None;
             item.run = Some(Run { id, ticket: taken.ticket, content: None, fate: Fate::Kept });
             self.runs.insert(id, taken.key.clone());

@@ -38,7 +38,7 @@ impl Core {
         };
         if revision.content_version > item.content {
             item.content = revision.content_version;
-            (item.failures, item.unclassified) = (0, 0);
+            (item.failures, item.unclassified, item.gave_way) = (0, 0, false);
             self.edited(key, now);
         }
     }

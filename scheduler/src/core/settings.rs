@@ -24,6 +24,14 @@ pub struct Settings {
     pub unsaved: usize,
     /// Bytes of files of such results. Default: 256 MiB.
     pub unsaved_bytes: u64,
+    /// How much later than the scheduler that comes first for a revision each next one tries it, where several share a
+    /// store.
+    ///
+    /// - Problem: all try the same ones in the same order, and each claim but one is in vain.
+    /// - Mechanism: each revision has its own order of the schedulers; the second waits this long, the third twice as long,
+    ///   and so on, each up to eight times longer by chance. After that they take what the first has not come to.
+    /// - Default: 250 ms.
+    pub head_start: Duration,
     /// Where the jitter begins: equal seeds and equal events give equal actions.
     pub seed: u64,
 }
@@ -38,6 +46,7 @@ impl Default for Settings {
             unclassified: 8,
             unsaved: 1_000,
             unsaved_bytes: 256 << 20,
+            head_start: Duration::from_millis(250),
             seed: 0,
         }
     }

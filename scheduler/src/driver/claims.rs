@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use super::inner::{Inner, failure};
-use crate::core::{Acquired, Event};
+use crate::core::{Acquired, Event, Peers};
 use crate::model::RevisionKey;
 use crate::store::{Claim, ClaimOutcome, Claims, Instance, PackageStore, Presence, Registration, StoreError};
 
@@ -99,6 +99,12 @@ impl Sharing {
         (now, now != before)
     }
 
+    /// All schedulers of the last answer.
+    fn peers(&self) -> Option<Peers> {
+        let all = self.lock().presence.all().to_vec();
+        (!all.is_empty()).then(|| Peers { me: self.registration.id.clone(), all })
+    }
+
     /// Gives everything back.
     pub(super) async fn leave<S: Claims>(&self, store: &S) {
         let instance = {
@@ -121,6 +127,7 @@ pub(super) async fn keep_registered<S: PackageStore + Claims>(inner: Weak<Inner<
         let Some(sharing) = &alive.sharing else { return };
         let third = sharing.lease / 3;
         let (may_work, changed) = sharing.beat(&alive.store).await;
+        alive.event(Event::Peers(sharing.peers()));
         if changed {
             alive.set_registered(may_work);
         }

@@ -136,8 +136,12 @@ impl<S: PackageStore + Claims> Inner<S> {
         let mut state = self.lock();
         let now = self.now();
         let actions = change(&mut state.core, now);
+        let mut freed = Vec::new();
         for action in actions {
-            self.act(&mut state, action, now);
+            self.act(&mut state, action, now, &mut freed);
+        }
+        for claim in freed {
+            self.release(claim);
         }
     }
 
@@ -155,7 +159,9 @@ impl<S: PackageStore + Claims> Inner<S> {
         self.sink.forget(key);
     }
 
-    fn act(self: &Arc<Self>, state: &mut State, action: Action, now: Time) {
+    /// `freed`: claims of runs that are over. One whose result is being saved is given back after that, or another
+    /// scheduler would render what is as good as done.
+    fn act(self: &Arc<Self>, state: &mut State, action: Action, now: Time, freed: &mut Vec<Claim>) {
         match action {
             Action::Acquire { run, key } => {
                 let held = Run { key: key.clone(), files: None, claim: None, cancel: Arc::default() };
@@ -173,18 +179,19 @@ impl<S: PackageStore + Claims> Inner<S> {
                 }
             }
             Action::Release(run) => {
-                let claim = state.runs.remove(&run).and_then(|held| held.claim);
-                if let Some(claim) = claim {
-                    self.release(claim);
-                }
+                freed.extend(state.runs.remove(&run).and_then(|held| held.claim));
                 self.idle.notify_waiters();
             }
             Action::Save { save, key, call } => {
                 // Handed over here, so that the order of the calls is that of the actions.
                 let written = self.dispatcher.write(&key, call);
                 let inner = Arc::clone(self);
+                let claim = freed.iter().position(|claim| claim.key == key).map(|place| freed.swap_remove(place));
                 self.runtime.spawn(async move {
                     let written = written.await;
+                    if let Some(claim) = claim {
+                        inner.release(claim);
+                    }
                     inner.event(Event::Saved { save, written });
                 });
             }

@@ -24,6 +24,7 @@ mod types;
 
 use std::future::Future;
 
+pub(crate) use claims::jitter;
 pub use claims::{Claim, ClaimOutcome, ClaimTable, Claims, Instance, InstanceId, Presence, Registration, share};
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use embedded::EmbeddedStore;

@@ -1,7 +1,10 @@
 //! Restarts, lost notifications, sweeps.
 
+use std::time::Duration;
+
 use super::world::World;
-use crate::core::{Event, Settings};
+use crate::core::{Event, Peers, Settings};
+use crate::store::{Instance, InstanceId, Registration, share};
 
 fn world(workers: usize) -> World {
     World::new(Settings::default(), workers)
@@ -77,4 +80,33 @@ fn what_a_listing_does_not_show_is_looked_at() {
     assert!(world.runs[&run].stopped);
     world.end(run, crate::core::Outcome::Cancelled);
     assert!(world.core.is_idle() && world.saves.is_empty());
+}
+
+/// Document 004: many workers tried the same items, to find them locked. Each scheduler leaves to the others what they come
+/// first for, for a while; when they do not come to it, it helps.
+#[test]
+fn what_another_scheduler_comes_first_for_is_left_to_it_for_a_while() {
+    let instance = |id: &str| Instance {
+        registration: Registration { id: InstanceId(id.into()), version: "1".into(), catalog: "c".into(), memory: 1 },
+        epoch: 1,
+        until_ms: 1,
+    };
+    let all = vec![instance("me"), instance("other")];
+    let me = all[0].registration.id.clone();
+    let mut world = world(100);
+    world.on(Event::Peers(Some(Peers { me: me.clone(), all: all.clone() })));
+    let keys: Vec<_> = (0..20).map(|n| world.draft(&format!("p{n}"))).collect();
+    let first = |key: &_| share(key, &me, &all) == 0;
+    assert!(keys.iter().any(&first) && !keys.iter().all(&first));
+    for key in &keys {
+        assert_eq!(world.run_of(key).is_some(), first(key), "{key}");
+    }
+    let (head_start, moment) = (Settings::default().head_start, Duration::from_millis(1));
+    world.now = world.now + head_start.saturating_sub(moment);
+    world.on(Event::Tick);
+    assert_eq!(world.runs.len(), keys.iter().filter(|key| first(key)).count());
+    // Nine times the head start, and all are tried.
+    world.now = world.now + (head_start * 8 + moment);
+    world.on(Event::Tick);
+    assert_eq!(world.runs.len(), keys.len());
 }

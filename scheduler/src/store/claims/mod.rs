@@ -19,6 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use presence::Presence;
+pub(crate) use share::jitter;
 pub use share::share;
 pub use table::ClaimTable;
 

@@ -18,6 +18,12 @@ pub fn share(key: &RevisionKey, me: &InstanceId, all: &[Instance]) -> usize {
         .count()
 }
 
+/// A number from 0 to below 1 for a key and a scheduler, always the same: puts the keys into another order for each.
+pub(crate) fn jitter(key: &RevisionKey, me: &InstanceId) -> f64 {
+    // Of the hash, bits that the ranks depend on least.
+    f64::from(weight(key, me) as u32 >> 8) / f64::from(1_u32 << 24)
+}
+
 fn weight(key: &RevisionKey, instance: &InstanceId) -> u64 {
     // Fixed keys: the same in every process of this build.
     let mut hasher = DefaultHasher::new();
