@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use portico_tests::cli::{Place, make_fifo, signal};
+use portico_tests::cli::{Place, config_map, make_fifo, signal};
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const FOREVER: Duration = Duration::from_mins(1);
@@ -113,5 +113,39 @@ fn an_interrupted_eval_exits_with_130_and_prints_nothing() -> Result<()> {
     let output = child.wait_with_output()?;
     ensure!(output.status.code() == Some(130) && output.stdout.is_empty(), "{output:?}");
     rest.join().ok().context("the reader ended")?;
+    Ok(())
+}
+
+#[test]
+fn an_interrupt_behind_the_last_function_leaves_all_files_written_or_none() -> Result<()> {
+    let new = || -> Result<Place> {
+        let place = Place::with_mutator("image: set-labels\n    configMap: {tier: backend}")?;
+        for number in 0..100 {
+            place.write(&format!("pkg/{number}.yaml"), &config_map(&format!("map-{number}")))?;
+        }
+        Ok(place)
+    };
+    let whole = new()?;
+    let before = whole.state()?;
+    whole.run("render pkg --status=none")?.exits(0)?;
+    let written = whole.state()?;
+    // From reading the last answer over staging to renaming: the later the round, the later the signal.
+    for round in 0..12_u32 {
+        let place = new()?;
+        let mut child = place.command("render pkg --status=none")?.spawn()?;
+        let rest = wait_for(&mut child, "[PASS]")?;
+        for _ in 0..round * 50_000 {
+            std::hint::spin_loop();
+        }
+        signal(child.id(), "INT")?;
+        let code = child.wait()?.code();
+        let said = rest.join().ok().context("the reader ended")?;
+        let expected = match code {
+            Some(130) => &before,
+            Some(0) => &written,
+            other => bail!("exit code {other:?} in round {round}: {said}"),
+        };
+        ensure!(place.state()? == *expected, "exit code {code:?} does not fit the files in round {round}: {said}");
+    }
     Ok(())
 }
