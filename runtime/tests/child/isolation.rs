@@ -100,7 +100,8 @@ fn pids(script: &Script) -> Vec<String> {
 }
 
 fn package(images: &[&str]) -> PackageFiles {
-    let functions: String = images.iter().map(|image| format!("  - image: reg.io/{image}:v1\n")).collect();
+    let functions: Vec<String> = images.iter().map(|image| format!("  - image: reg.io/{image}:v1\n")).collect();
+    let functions = functions.concat();
     let kptfile =
         format!("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\npipeline:\n  mutators:\n{functions}");
     let resource = "# first\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one # of them\ndata: {a: 'b'}\n";
@@ -385,6 +386,7 @@ fn a_cancel_kills_the_worker() {
 /// What the first argument makes of this program: one that renders something endless in a worker.
 pub(crate) const FOR_EVER: &str = "render-for-ever";
 
+#[expect(clippy::print_stdout, reason = "the test reads it")]
 pub(crate) fn for_ever(program: PathBuf) {
     let renderer = isolated(program, WorkerLimits::default());
     let mut tell = |event: &Event<'_>| {
