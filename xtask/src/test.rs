@@ -30,7 +30,7 @@ pub(crate) fn run(soak: bool) -> Result<()> {
 }
 
 /// What is built for the host alone; all other packages are guests, tested on the host.
-const HOST: [&str; 8] = [
+const HOST: [&str; 9] = [
     "portico-krm",
     "portico-runtime",
     "portico-scheduler",
@@ -38,5 +38,6 @@ const HOST: [&str; 8] = [
     "portico-catalog",
     "portico",
     "portico-tests",
+    "embed-scheduler",
     "xtask",
 ];
