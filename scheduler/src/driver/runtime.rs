@@ -9,8 +9,8 @@ use portico_runtime::package::{PackageFiles, PackageLimits, apply_to_map};
 use portico_runtime::{CancelToken, Event, FailureKind, RenderError, RenderOptions, Renderer, StepReport, StepState};
 
 use super::backend::{Cancel, RenderBackend};
-use crate::core::{Ended, Outcome};
-use crate::model::{Ending, Files, Reason, RenderState, RevisionKey, mirror};
+use crate::core::{Ended, Failure, Outcome};
+use crate::model::{Ending, ErrorClass, Files, Reason, RenderState, RevisionKey, mirror};
 
 /// Renders in this process, each function in its sandbox.
 pub struct RuntimeBackend {
@@ -60,10 +60,17 @@ impl RenderBackend for RuntimeBackend {
                 let _ = writeln!(warnings, "warning: {text}");
             }
         };
-        let outcome = match self.renderer.render(&package, &self.options, &token, &mut observer) {
+        // In isolation, no process renders for two tenants.
+        let renderer = self.renderer.for_tenant(&key.namespace);
+        let outcome = match renderer.render(&package, &self.options, &token, &mut observer) {
             Ok(outcome) => outcome,
             Err(RenderError::Cancelled) => {
                 return Ended { outcome: Outcome::Cancelled, log: Bytes::new(), fuel: 0 };
+            }
+            // The process that was to render it died or did not start: nobody knows whose fault that was.
+            Err(error @ RenderError::Worker { .. }) => {
+                let failure = Failure::new(ErrorClass::Unclassified, text_of(&error));
+                return Ended { log: Bytes::from(failure.message.clone()), outcome: Outcome::Broken(failure), fuel: 0 };
             }
             Err(error) => return self.invalid(&text_of(&error)),
         };
