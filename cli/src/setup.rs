@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use portico_catalog::Catalog;
 use portico_runtime::{
-    CallOptions, CancelToken, Compiler, DecidedLimits, Engine, EngineConfig, FunctionDir, FunctionFiles,
+    CallOptions, CancelToken, CompileLimits, Compiler, DecidedLimits, Engine, EngineConfig, FunctionDir, FunctionFiles,
     FunctionSource, GrantLimits, GrantedDirectory, Grants, LimitLayers, LimitName, LimitSettings, LimitSource,
     LimitValue, Limits, Mount, Renderer, Sources, WorkerConfig, WorkerLimits, WriteStyle,
 };
@@ -20,27 +20,30 @@ use crate::printer::Printer;
 use crate::units::Bound;
 
 /// The renderer of one run of the program.
-pub(crate) fn renderer(arguments: &FunctionArgs, limits: &Limits) -> Result<Renderer> {
+pub(crate) fn renderer(arguments: &FunctionArgs, limits: &Limits, compile_limits: CompileLimits) -> Result<Renderer> {
     // One render, one engine: what the render accepts is what the engine accepts.
     let module_bytes = limits.module_bytes;
     let compiler = compiler()?;
-    let config = EngineConfig { cache_dir: cache_directory(), compiler, module_bytes, ..EngineConfig::default() };
+    let cache_dir = cache_directory();
+    let config = EngineConfig { cache_dir, compiler, compile_limits, module_bytes, ..EngineConfig::default() };
     let engine = Engine::new(config)?;
     Ok(Renderer::new(engine, sources(arguments)?))
 }
 
-/// The renderer with its renders where they are to run.
-pub(crate) fn isolated(renderer: Renderer, isolation: IsolationArg, allow_exec: bool) -> Result<Renderer> {
-    match isolation {
-        IsolationArg::None => Ok(renderer),
-        IsolationArg::Process => {
-            ensure!(
-                !allow_exec,
-                "`--isolation process` and `--allow-exec` exclude each other: an isolated render runs no programs"
-            );
-            Ok(renderer.isolated(WorkerConfig { program: this_program()?, limits: WorkerLimits::default() }))
-        }
-    }
+/// The renderer with its renders where they are to run; `configured` is the place in a file that asks for a process.
+pub(crate) fn isolated(
+    renderer: Renderer,
+    isolation: IsolationArg,
+    configured: Option<&str>,
+    allow_exec: bool,
+) -> Result<Renderer> {
+    let asked = match (isolation, configured) {
+        (IsolationArg::Process, _) => "`--isolation process`".to_owned(),
+        (IsolationArg::None, Some(place)) => format!("`isolation: process` ({place})"),
+        (IsolationArg::None, None) => return Ok(renderer),
+    };
+    ensure!(!allow_exec, "{asked} and `--allow-exec` exclude each other: an isolated render runs no programs");
+    Ok(renderer.isolated(WorkerConfig { program: this_program()?, limits: WorkerLimits::default() }))
 }
 
 /// The functions that are part of this program.
@@ -156,7 +159,7 @@ pub(crate) fn limits(arguments: &LimitArgs, configuration: Configuration, printe
 }
 
 fn layers(configuration: Configuration) -> LimitLayers {
-    let Configuration { limits, maximum, profiles, grants: _ } = configuration;
+    let Configuration { limits, maximum, profiles, .. } = configuration;
     LimitLayers { configuration: limits, maximum, profiles, request: LimitSettings::default() }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use portico_krm::Selector;
 use portico_runtime::package::{PackageDir, PackageFiles};
 use portico_runtime::{DecidedLimits, EvalConfig, EvalInput, EvalOptions, RenderError, StepKind};
@@ -20,10 +20,16 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
     let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
     let configuration = setup::configuration(&arguments.limits.config)?;
     let granted = configuration.grants.clone();
+    let (isolation, compile_limits) = (configuration.isolation.clone(), configuration.compiler.limits());
     let limits = setup::limits(&arguments.limits, configuration, &printer);
     if arguments.limits.explain_limits {
         write_stdout(explain::table(&limits).as_bytes())?;
         return Ok(Exit::Passed);
+    }
+    if let Some(place) = isolation {
+        bail!(
+            "{place}: `isolation: process` keeps functions out of this process, and `eval` runs its function here: add it to a Kptfile and use `render`"
+        );
     }
     let cancel = setup::cancelled_by_signals()?;
     let from_stdin = arguments.directory.as_os_str() == "-";
@@ -50,7 +56,7 @@ pub(crate) fn run(arguments: &EvalArgs) -> Result<Exit> {
         Some((_, files)) => EvalInput::Package(files),
         None => EvalInput::Stream(&stream),
     };
-    let renderer = setup::renderer(&arguments.functions, &limits.limits)?;
+    let renderer = setup::renderer(&arguments.functions, &limits.limits, compile_limits)?;
     let verify = arguments.functions.verify_determinism;
     let result = if verify {
         renderer.verify_eval(input, &options, &cancel, &mut Lines(&printer))

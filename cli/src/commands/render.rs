@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
     let printer = Printer::new(&arguments.messages, arguments.output.yaml_style == YamlStyle::Kpt);
     let configuration = setup::configuration(&arguments.limits.config)?;
     let granted = configuration.grants.clone();
+    let (isolation, compile_limits) = (configuration.isolation.clone(), configuration.compiler.limits());
     let limits = setup::limits(&arguments.limits, configuration, &printer);
     if arguments.limits.explain_limits {
         write_stdout(explain::table(&limits).as_bytes())?;
@@ -73,8 +74,8 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
         attribution: std::env::var_os("KRM_DISABLE_ATTRIBUTION").is_none_or(|v| v.is_empty()),
         experiments: Experiments { conditions: arguments.experimental_conditions },
     };
-    let renderer = setup::renderer(&arguments.functions, &limits.limits)?;
-    let renderer = setup::isolated(renderer, arguments.isolation, arguments.allow_exec)?;
+    let renderer = setup::renderer(&arguments.functions, &limits.limits, compile_limits)?;
+    let renderer = setup::isolated(renderer, arguments.isolation, isolation.as_deref(), arguments.allow_exec)?;
     let verify = arguments.functions.verify_determinism;
     let result = if verify {
         renderer.verify(&files, &options, &cancel, &mut Lines(&printer))

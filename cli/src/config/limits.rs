@@ -138,7 +138,8 @@ impl<'de> DeserializeSeed<'de> for LinedLimit {
 }
 
 /// A scalar as text: `5` and `"5"` are the same here.
-struct Text(String);
+#[derive(Debug)]
+pub(super) struct Text(pub(super) String);
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use portico_krm::yaml::{DecodeError, Lined, ParseLimits, SourceFile, from_tree};
-use portico_runtime::{FunctionPattern, LimitName, LimitProfile, LimitSettings, LimitSource};
+use portico_runtime::{FunctionPattern, Isolation, LimitName, LimitProfile, LimitSettings, LimitSource};
 use serde::Deserialize;
 
-use super::limits::LimitFields;
-use super::{Configuration, Grant, Granted, LARGEST};
+use super::limits::{LimitFields, Text};
+use super::{CompileSettings, Configuration, Grant, Granted, LARGEST};
+use crate::units::{Bound, parse_bytes, parse_duration};
 
 /// The file, field by field. Whatever is not named here is refused.
 #[derive(Debug, Default, Deserialize)]
@@ -19,6 +21,23 @@ struct File {
     maximum: LimitFields,
     functions: Vec<Lined<Profile>>,
     grants: Grants,
+    compiler: CompilerFields,
+    isolation: Option<Lined<String>>,
+}
+
+/// What compiling a module may take.
+#[derive(Debug, Default, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    rename_all = "camelCase",
+    expecting = "a mapping with `memory`, `cpu`, `time`, `codeBytes`"
+)]
+struct CompilerFields {
+    memory: Option<Lined<Text>>,
+    cpu: Option<Lined<Text>>,
+    time: Option<Lined<Text>>,
+    code_bytes: Option<Lined<Text>>,
 }
 
 /// What every function may see.
@@ -88,7 +107,38 @@ pub(super) fn configuration(path: &str, bytes: &[u8]) -> Result<Configuration> {
         let what = Grant::Variable { name, value };
         configuration.grants.push(Granted { place: format!("{path}:{line}"), what });
     }
+    configuration.compiler = compiler(path, file.compiler)?;
+    if let Some(Lined { line, value }) = file.isolation {
+        let isolation: Isolation = value.parse().map_err(|error| anyhow!("{path}:{line}: `isolation`: {error}"))?;
+        if isolation == Isolation::Process {
+            configuration.isolation = Some(format!("{path}:{line}"));
+        }
+    }
     Ok(configuration)
+}
+
+/// The bounds on compiling that a file names, each with the bytes or the time that it allows.
+fn compiler(path: &str, fields: CompilerFields) -> Result<CompileSettings> {
+    fn read<T>(
+        path: &str,
+        name: &str,
+        field: Option<Lined<Text>>,
+        parse: impl Fn(&str) -> Result<Bound<T>, String>,
+        most: T,
+    ) -> Result<Option<T>> {
+        let Some(Lined { line, value: Text(text) }) = field else { return Ok(None) };
+        match parse(&text) {
+            Ok(Bound::Unlimited) => Ok(Some(most)),
+            Ok(Bound::At(value)) => Ok(Some(value)),
+            Err(advice) => Err(anyhow!("{path}:{line}: `compiler.{name}`: `{text}` is no value for it: {advice}")),
+        }
+    }
+    Ok(CompileSettings {
+        memory: read(path, "memory", fields.memory, parse_bytes, u64::MAX)?,
+        cpu: read(path, "cpu", fields.cpu, parse_duration, Duration::MAX)?,
+        time: read(path, "time", fields.time, parse_duration, Duration::MAX)?,
+        code_bytes: read(path, "codeBytes", fields.code_bytes, parse_bytes, u64::MAX)?,
+    })
 }
 
 fn settings(fields: LimitFields, source: impl Fn(u32) -> LimitSource) -> LimitSettings {

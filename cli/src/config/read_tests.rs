@@ -138,3 +138,29 @@ fn what_is_not_known_is_refused_with_place_and_advice() {
         assert!(said.starts_with(words) || (!words.starts_with("c.yaml") && said.contains(words)), "{text:?}: {said}");
     }
 }
+
+#[test]
+fn isolation_and_the_bounds_on_compiling_are_read() {
+    let read = read("isolation: process\ncompiler: {memory: 2GiB, cpu: 90, codeBytes: unlimited}\n");
+    assert_eq!(read.isolation.as_deref(), Some("c.yaml:1"));
+    let limits = read.compiler.limits();
+    assert_eq!((limits.memory, limits.cpu, limits.code_bytes), (2 << 30, Duration::from_secs(90), u64::MAX));
+    assert_eq!(limits.time, portico_runtime::CompileLimits::default().time);
+}
+
+#[test]
+fn isolation_and_compiling_say_what_is_wrong() {
+    assert!(refused("isolation: vm\n").starts_with("c.yaml:1: `isolation`: "));
+    assert!(refused("a: 1\nisolation: none\n").contains("isolation"));
+    let message = refused("compiler:\n  memory: lots\n");
+    assert!(message.starts_with("c.yaml:2: `compiler.memory`: `lots` is no value for it"), "{message}");
+    assert!(refused("compiler: {threads: 1}\n").contains("codeBytes"));
+}
+
+#[test]
+fn a_wall_that_one_file_puts_up_stays() {
+    let mut all = read("isolation: process\ncompiler: {memory: 2GiB, time: 1m}\n");
+    all.add(read("isolation: none\ncompiler: {memory: 1GiB}\n"));
+    assert_eq!(all.isolation.as_deref(), Some("c.yaml:1"));
+    assert_eq!((all.compiler.memory, all.compiler.time), (Some(1 << 30), Some(Duration::from_mins(1))));
+}
