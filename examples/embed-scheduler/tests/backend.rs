@@ -21,13 +21,13 @@ const KPTFILE: &str = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name:
 /// One for the process: the embedded functions run where they lie, and only one engine can own that place.
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(EngineConfig::default()).expect("an engine"));
 
-fn scheduler(workers: usize) -> Result<RenderScheduler<MemoryStore>> {
+fn scheduler(workers: usize) -> RenderScheduler<MemoryStore> {
     let renderer = Renderer::new(ENGINE.clone(), Sources::new(vec![Arc::new(Catalog)]));
     let backend = RuntimeBackend::new(renderer, RenderOptions::default(), PackageLimits::default(), || 1);
     let sink = Arc::new(Ring::new(100));
     let scheduler = RenderScheduler::new(MemoryStore::default(), Arc::new(backend), sink, Settings::default());
     scheduler.start_processing(workers);
-    Ok(scheduler)
+    scheduler
 }
 
 fn files<const N: usize>(files: [(&str, &str); N]) -> Files {
@@ -54,7 +54,7 @@ async fn log(scheduler: &RenderScheduler<MemoryStore>, key: &RevisionKey) -> Res
 
 #[tokio::test]
 async fn a_broken_kptfile_is_told_with_file_and_line_and_nothing_is_touched() -> Result<()> {
-    let scheduler = scheduler(1)?;
+    let scheduler = scheduler(1);
     let broken = files([("Kptfile", &format!("{KPTFILE}pipline: {{}}\n")), ("a.yaml", "a: 1\n")]);
     let (revision, after) = render(&scheduler, "broken", broken.clone()).await?;
     let ending = ending(&revision)?;
@@ -66,7 +66,7 @@ async fn a_broken_kptfile_is_told_with_file_and_line_and_nothing_is_touched() ->
 
 #[tokio::test]
 async fn without_a_kptfile_nothing_is_touched() -> Result<()> {
-    let scheduler = scheduler(1)?;
+    let scheduler = scheduler(1);
     let plain = files([("a.yaml", "a:   1\n"), ("README", "text")]);
     let (revision, after) = render(&scheduler, "plain", plain.clone()).await?;
     ensure!(ending(&revision)? == Ending::success());
@@ -76,7 +76,7 @@ async fn without_a_kptfile_nothing_is_touched() -> Result<()> {
 
 #[tokio::test]
 async fn an_unknown_function_is_permanent_and_a_functions_failure_is_a_result() -> Result<()> {
-    let scheduler = scheduler(2)?;
+    let scheduler = scheduler(2);
     let unknown = format!("{KPTFILE}pipeline:\n  mutators:\n    - image: no-such-function:v1\n");
     let (revision, _) = render(&scheduler, "unknown", files([("Kptfile", &unknown)])).await?;
     let end = ending(&revision)?;
@@ -98,7 +98,7 @@ async fn an_unknown_function_is_permanent_and_a_functions_failure_is_a_result() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_function_that_computes_is_stopped() -> Result<()> {
-    let scheduler = scheduler(1)?;
+    let scheduler = scheduler(1);
     let kptfile =
         format!("{KPTFILE}pipeline:\n  mutators:\n    - image: starlark:latest\n      configPath: run.yaml\n");
     let run = "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: run\nsource: |\n  def run():\n    \
@@ -130,8 +130,8 @@ async fn s64_the_same_result_everywhere() -> Result<()> {
         package.join("Kptfile").is_file() && !slow && !has_links(package)
     });
     ensure!(packages.len() >= 2);
-    let one = scheduler(1)?;
-    let eight = scheduler(8)?;
+    let one = scheduler(1);
+    let eight = scheduler(8);
     for (n, package) in packages.iter().enumerate() {
         let place = tempfile::tempdir()?;
         let copy = place.path().join("package");
