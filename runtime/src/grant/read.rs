@@ -130,7 +130,11 @@ impl Reader<'_> {
             let bytes = self.content(dir, name, path)?;
             self.tree.add(into, name, Node::File(bytes));
         } else if kind.is_symlink() {
-            let target = dir.read_link_contents(name).map_err(|source| self.error(path, source))?;
+            let target = dir.read_link_contents(name).map_err(|source| match source.kind() {
+                // What was listed as a link is none any more.
+                io::ErrorKind::InvalidInput => self.unstable(path),
+                _ => self.error(path, source),
+            })?;
             self.bytes += target.as_os_str().len() as u64;
             self.check(path, "bytes", "bytes at least", self.limits.bytes, self.bytes)?;
             match target.to_str() {

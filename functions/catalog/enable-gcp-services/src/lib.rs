@@ -162,6 +162,7 @@ fn service_object(set: &Resource, service: &str, label: &str) -> Result<Resource
     }
     object.set_annotation(OWNER, &owner(set));
     object.set_annotation(annotations::PATH, &path(set, &name));
+    object.set_annotation(annotations::INDEX, "0");
     Ok(object)
 }
 
