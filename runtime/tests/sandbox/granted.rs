@@ -68,10 +68,14 @@ fn calling(name: &str, arguments: &[i64]) -> String {
     text + ")"
 }
 
+fn size(bytes: &[u8]) -> i64 {
+    i64::try_from(bytes.len()).expect("a small test")
+}
+
 /// A guest that makes these calls; `data` stands at [`PATHS`].
 fn guest(names: &[&str], data: &[u8], body: &str) -> Vec<u8> {
     let imports: String = names.iter().map(|name| import(name)).collect();
-    let data: String = data.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    let data = data.iter().map(|byte| format!("\\{byte:02x}")).collect::<Vec<_>>().concat();
     let body = format!(r#"(data (i32.const {PATHS}) "{data}") (func (export "_start") {body})"#);
     importing(&imports, &body)
 }
@@ -86,7 +90,7 @@ fn run(engine: &Engine, wasm: Vec<u8>, grants: Grants) -> RunOutput {
 fn answers(paths: &[&[u8]]) -> Vec<[u8; 4]> {
     let (mut text, mut body) = (Vec::new(), String::new());
     for path in paths {
-        let (at, length) = (i64::from(PATHS) + text.len() as i64, path.len() as i64);
+        let (at, length) = (i64::from(PATHS) + size(&text), size(path));
         text.extend_from_slice(path);
         for follow in [1, 0] {
             let out = i64::from(OUT);
@@ -350,7 +354,7 @@ fn reading_and_walking_cost_fuel() {
     let out = i64::from(OUT);
     // A path of 2,000 names, looked up for ever.
     let path = b"./".repeat(2000);
-    let call = calling("path_filestat_get", &[3, 0, i64::from(PATHS), path.len() as i64, out]);
+    let call = calling("path_filestat_get", &[3, 0, i64::from(PATHS), size(&path), out]);
     let wasm = guest(&["path_filestat_get"], &path, &format!("(loop $again (drop {call}) (br $again))"));
     let engine = engine();
     let module = engine.load(&function(wasm)).unwrap();
