@@ -269,6 +269,24 @@ fn a_comment_between_elements_that_change_stays_one() {
     assert_eq!(out.matches("# c").count(), 1, "{out}");
 }
 
+/// The emitter puts a blank line before such a comment, which the scalar would keep.
+#[test]
+fn a_comment_below_a_scalar_that_keeps_its_ends_does_not_change_it() {
+    let text = "a:\n-\n  - |+\n    t\n\n  -\n    - \"q\"\n    -   # c\n";
+    let reversed = |tree: &mut Tree| {
+        let list = tree.get(tree.root(), "a").unwrap();
+        let inner = tree.elements(list).next().unwrap();
+        let mut elements: Vec<_> = tree.elements(inner).collect();
+        elements.reverse();
+        tree.set_children(inner, &elements);
+    };
+    let out = edited(text, 0, reversed);
+    let mut wanted = file(text).documents()[0].tree.clone();
+    reversed(&mut wanted);
+    let back = Tree::parse(out.as_str(), &ParseLimits::default()).unwrap().unwrap();
+    assert!(value_eq(&back, back.root(), &wanted, wanted.root()), "{out}");
+}
+
 #[test]
 fn a_removed_last_key_leaves_an_empty_mapping() {
     let out = edited("a:\n  b: c # x\nd: e\n", 0, |tree| {

@@ -100,14 +100,24 @@ fn changed_text(file: &SourceFile, at: usize, edited: &Tree) -> Option<String> {
     let restored = with_empty_annotations(old, edited);
     let edited = restored.as_ref().unwrap_or(edited);
     let options = EmitOptions { sequences: document.seq_style };
-    let whole = || {
+    let write = |tree: &Tree| {
         let mut text = String::new();
-        if plan::is_json(old) && !edited.has_kind(Kind::Alias) {
-            emit_json(edited, edited.root(), &mut text);
+        if plan::is_json(old) && !tree.has_kind(Kind::Alias) {
+            emit_json(tree, tree.root(), &mut text);
         } else {
-            emit_document(edited, &options, &mut text);
+            emit_document(tree, &options, &mut text);
         }
         text
+    };
+    let whole = || {
+        let text = write(edited);
+        if reads_as(&text, edited) {
+            return text;
+        }
+        // The blank line in front of a comment that stands below a scalar with `|+` is part of the scalar: the value goes
+        // before the comment.
+        let bare = write(&without_foot_comments(edited));
+        if reads_as(&bare, edited) { bare } else { text }
     };
     if (old.has_kind(Kind::Alias) || edited.has_kind(Kind::Alias)) && expand::aliases(old) != expand::aliases(edited) {
         // The function read through the aliases: the same value needs no change, another one has no aliases any more.
@@ -124,13 +134,36 @@ fn changed_text(file: &SourceFile, at: usize, edited: &Tree) -> Option<String> {
     }
     let spliced = planner.edits.apply(file.text(), document.span.clone());
     let holds = |text: &String| {
-        // The old document was read within the limits; the new one may be larger by what a function added.
-        let limits = ParseLimits { depth: u32::MAX / 2, ..ParseLimits::UNBOUNDED };
-        let parsed = Tree::parse(text.as_str(), &limits);
-        matches!(parsed, Ok(Some(tree)) if value_eq(&tree, tree.root(), edited, edited.root())
-            && comments_hold(old, edited, &tree, [&file.text()[document.span.clone()], text.as_str()]))
+        read_again(text).is_some_and(|tree| {
+            value_eq(&tree, tree.root(), edited, edited.root())
+                && comments_hold(old, edited, &tree, [&file.text()[document.span.clone()], text.as_str()])
+        })
     };
     Some(spliced.filter(holds).unwrap_or_else(whole))
+}
+
+/// What a reader makes of the text of one document.
+fn read_again(text: &str) -> Option<Tree> {
+    // The old document was read within the limits; the new one may be larger by what a function added.
+    let limits = ParseLimits { depth: u32::MAX / 2, ..ParseLimits::UNBOUNDED };
+    Tree::parse(text, &limits).ok().flatten()
+}
+
+fn reads_as(text: &str, wanted: &Tree) -> bool {
+    read_again(text).is_some_and(|tree| value_eq(&tree, tree.root(), wanted, wanted.root()))
+}
+
+fn without_foot_comments(tree: &Tree) -> Tree {
+    let mut copy = tree.clone();
+    let mut open = vec![copy.root()];
+    while let Some(id) = open.pop() {
+        if copy.foot_comment(id).is_some() {
+            copy.set_foot_comment(id, None);
+        }
+        open.extend(copy.children(id));
+    }
+    copy.document_comments_mut().foot = None;
+    copy
 }
 
 /// True when no line of a comment is there more often than before and wanted, and none less often. `texts`: of the old
