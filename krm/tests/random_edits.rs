@@ -250,7 +250,7 @@ fn parse(text: &str) -> Option<Tree> {
 
 #[test]
 fn edits_read_back_and_leave_other_lines_alone() {
-    let (mut documents, mut kpt_style) = (0, 0);
+    let (mut documents, mut kpt_style, mut kpt_changes) = (0, 0, 0);
     let seeds = if std::env::var_os("PORTICO_SOAK").is_some() { 300_000 } else { 3000 };
     for seed in 0..seeds {
         let mut writer = Writer { random: Random(seed), out: String::new(), comments: 0 };
@@ -285,6 +285,11 @@ fn edits_read_back_and_leave_other_lines_alone() {
         kpt_style += usize::from(kpt == out && kpt.lines().count() > 4);
         // With a function that drops comments and styles the result holds the same value.
         let mut plain = parse(&kpt).unwrap_or_else(|| panic!("seed {seed}: kpt style is unreadable\n{kpt}"));
+        if !value_eq(&plain, plain.root(), &tree, tree.root()) {
+            // kpt style puts a blank line before a comment, also below a scalar with `|+`, which keeps it.
+            kpt_changes += 1;
+            continue;
+        }
         for id in all_nodes(&plain) {
             plain.edit_comments(id, |c| *c = portico_krm::yaml::Comments::default());
         }
@@ -295,7 +300,8 @@ fn edits_read_back_and_leave_other_lines_alone() {
         let back = parse(&out).unwrap_or_else(|| panic!("seed {seed}: unreadable\n{text}\n====\n{out}"));
         assert!(value_eq(&back, back.root(), &tree, tree.root()), "seed {seed}: another value\n{text}\n====\n{out}");
     }
-    println!("{documents} documents, {kpt_style} were written anew as a whole");
+    println!("{documents} documents, {kpt_style} were written anew as a whole, {kpt_changes} change in kpt style");
+    assert!(kpt_changes * 10_000 <= documents, "{kpt_changes} of {documents} documents change in kpt style");
     assert!(documents > 1500, "{documents}");
     assert!(kpt_style * 10 < documents, "{kpt_style} of {documents} documents were written anew as a whole");
 }
