@@ -33,7 +33,8 @@ pub(crate) fn parse_limit(name: LimitName, text: &str) -> Result<LimitValue, Str
     }
 }
 
-fn plain<T>(bound: Bound<T>, most: T) -> T {
+/// The value of a bound; `most` where there is none.
+pub(super) fn plain<T>(bound: Bound<T>, most: T) -> T {
     match bound {
         Bound::Unlimited => most,
         Bound::At(value) => value,

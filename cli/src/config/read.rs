@@ -9,7 +9,7 @@ use portico_krm::yaml::{DecodeError, Lined, ParseLimits, SourceFile, from_tree};
 use portico_runtime::{FunctionPattern, Isolation, LimitName, LimitProfile, LimitSettings, LimitSource};
 use serde::Deserialize;
 
-use super::limits::{LimitFields, Text};
+use super::limits::{LimitFields, Text, plain};
 use super::{CompileSettings, Configuration, Grant, Granted, LARGEST};
 use crate::units::{Bound, parse_bytes, parse_duration};
 
@@ -127,11 +127,9 @@ fn compiler(path: &str, fields: CompilerFields) -> Result<CompileSettings> {
         most: T,
     ) -> Result<Option<T>> {
         let Some(Lined { line, value: Text(text) }) = field else { return Ok(None) };
-        match parse(&text) {
-            Ok(Bound::Unlimited) => Ok(Some(most)),
-            Ok(Bound::At(value)) => Ok(Some(value)),
-            Err(advice) => Err(anyhow!("{path}:{line}: `compiler.{name}`: `{text}` is no value for it: {advice}")),
-        }
+        let value = parse(&text)
+            .map_err(|advice| anyhow!("{path}:{line}: `compiler.{name}`: `{text}` is no value for it: {advice}"))?;
+        Ok(Some(plain(value, most)))
     }
     Ok(CompileSettings {
         memory: read(path, "memory", fields.memory, parse_bytes, u64::MAX)?,
