@@ -30,10 +30,12 @@ pub(crate) fn run(soak: bool) -> Result<()> {
 }
 
 /// What is built for the host alone; all other packages are guests, tested on the host.
-const HOST: [&str; 9] = [
+const HOST: [&str; 11] = [
     "portico-krm",
     "portico-runtime",
     "portico-scheduler",
+    "portico-server",
+    "portico-c",
     "portico-fn",
     "portico-catalog",
     "portico",

@@ -92,6 +92,10 @@ pub struct Revision {
     pub priority: Priority,
     /// Labels: what people and programs select by; they have no part in a render.
     pub labels: BTreeMap<String, String>,
+    /// Annotations: what programs note beside it.
+    pub annotations: BTreeMap<String, String>,
+    /// What the API in front of the store keeps of an object and nothing here reads: the rest of its metadata and spec.
+    pub document: Bytes,
     /// Moves with every write.
     pub object_version: ObjectVersion,
     /// Moves with every write of files.

@@ -16,6 +16,8 @@ pub struct WatchEvent {
     pub version: ObjectVersion,
     /// What changed.
     pub change: Change,
+    /// The revision as it was before; `None` when it is new. Whoever watches a selection sees by it what leaves.
+    pub before: Option<Arc<Revision>>,
 }
 
 /// What changed.
@@ -31,17 +33,20 @@ impl WatchEvent {
     /// About how much memory it holds, in bytes.
     fn weight(&self) -> usize {
         let key = self.change.key();
+        // Before it is the one that an earlier event shows as it was after that; it is counted there.
         let text = match &self.change {
-            Change::Put(revision) => {
-                let labels = revision.labels.iter().map(|(name, value)| name.len() + value.len() + 64);
-                let conditions =
-                    revision.conditions.iter().map(|c| c.kind.len() + c.reason.len() + c.message.len() + 128);
-                labels.chain(conditions).sum()
-            }
-            Change::Deleted(_) => 0,
+            Change::Put(revision) => text_bytes(revision),
+            Change::Deleted(_) => self.before.as_deref().map_or(0, text_bytes),
         };
         256 + key.namespace.len() + key.name.len() + key.uid.len() + text
     }
+}
+
+fn text_bytes(revision: &Revision) -> usize {
+    let notes = revision.labels.iter().chain(&revision.annotations);
+    let notes = notes.map(|(name, value)| name.len() + value.len() + 64);
+    let conditions = revision.conditions.iter().map(|c| c.kind.len() + c.reason.len() + c.message.len() + 128);
+    notes.chain(conditions).sum::<usize>() + revision.document.len()
 }
 
 impl Change {
@@ -189,6 +194,7 @@ mod tests {
         let event = |version, name: &str| WatchEvent {
             version: ObjectVersion(version),
             change: Change::Deleted(RevisionKey::new("ns", name, "uid")),
+            before: None,
         };
         let kept = |log: &Arc<EventLog>, after, now| log.watch(ObjectVersion(after), ObjectVersion(now)).is_ok();
         let log = EventLog::new(3, 1 << 20, ObjectVersion(0));

@@ -14,6 +14,12 @@ pub struct StoreLimits {
     pub name_bytes: usize,
     /// Labels of a revision.
     pub labels: usize,
+    /// Annotations of a revision.
+    pub annotations: usize,
+    /// Bytes of all annotations of a revision, names and values; Kubernetes' own bound.
+    pub annotation_bytes: usize,
+    /// Bytes of [`crate::model::Revision::document`].
+    pub document_bytes: usize,
     /// Conditions of a revision that are not the scheduler's.
     pub conditions: usize,
     /// Bytes of the texts of all labels and of all such conditions of a revision: names, values, reasons, messages.
@@ -38,6 +44,9 @@ impl Default for StoreLimits {
             path_bytes: 4096,
             name_bytes: 253,
             labels: 64,
+            annotations: 256,
+            annotation_bytes: 256 << 10,
+            document_bytes: 4 << 20,
             conditions: 32,
             text_bytes: 64 << 10,
             history: 10,

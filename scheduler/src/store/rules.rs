@@ -43,6 +43,7 @@ pub fn create(
     }
     check_files(&key, &new.files, limits)?;
     within(&key, || "number of labels".into(), new.labels.len(), "labels", limits.labels)?;
+    within(&key, || "number of annotations".into(), new.annotations.len(), "annotations", limits.annotations)?;
     let digest = digest.unwrap_or_else(|| ContentDigest::of(&new.files));
     let mut conditions = foreign(&key, &new.conditions, limits)?;
     RenderState::Scheduled.write(&mut conditions, digest, at.now_ms);
@@ -52,6 +53,8 @@ pub fn create(
         lifecycle: Lifecycle::Draft,
         priority: new.priority,
         labels: new.labels.clone(),
+        annotations: new.annotations.clone(),
+        document: new.document.clone(),
         object_version: at.version,
         content_version: ContentVersion(at.version.0),
         content_digest: digest,
@@ -78,6 +81,13 @@ pub fn update(
     if let Some(labels) = &update.labels {
         within(&current.key, || "number of labels".into(), labels.len(), "labels", limits.labels)?;
         revision.labels.clone_from(labels);
+    }
+    if let Some(annotations) = &update.annotations {
+        within(&current.key, || "number of annotations".into(), annotations.len(), "annotations", limits.annotations)?;
+        revision.annotations.clone_from(annotations);
+    }
+    if let Some(document) = &update.document {
+        revision.document.clone_from(document);
     }
     if let Some(priority) = update.priority {
         revision.priority = priority;
@@ -254,7 +264,12 @@ fn check_texts(revision: &Revision, limits: &StoreLimits) -> Result<(), StoreErr
     let theirs = revision.conditions.iter().filter(|c| !RenderState::owns(&c.kind));
     let conditions = theirs.map(|c| c.kind.len() + c.reason.len() + c.message.len());
     let what = || "the text of labels and conditions".into();
-    within(&revision.key, what, labels.chain(conditions).sum(), "text_bytes", limits.text_bytes)
+    within(&revision.key, what, labels.chain(conditions).sum(), "text_bytes", limits.text_bytes)?;
+    let annotations = revision.annotations.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let what = || "the text of annotations".into();
+    within(&revision.key, what, annotations, "annotation_bytes", limits.annotation_bytes)?;
+    let what = || "what the API keeps beside".into();
+    within(&revision.key, what, revision.document.len(), "document_bytes", limits.document_bytes)
 }
 
 fn check_name(key: &RevisionKey, what: &'static str, name: &str, limits: &StoreLimits) -> Result<(), StoreError> {

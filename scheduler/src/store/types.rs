@@ -88,6 +88,10 @@ pub struct NewRevision {
     pub priority: Priority,
     /// Labels.
     pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// See [`Revision::document`].
+    pub document: Bytes,
     /// Conditions of its status, for instance a clone's. Those of the scheduler are dropped.
     pub conditions: Vec<Condition>,
     /// The files; at least one.
@@ -103,6 +107,8 @@ impl NewRevision {
             repository: repository.into(),
             priority: Priority::default(),
             labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            document: Bytes::new(),
             conditions: Vec::new(),
             files,
         }
@@ -118,6 +124,10 @@ pub struct ClientUpdate {
     pub lifecycle: Option<Lifecycle>,
     /// All labels anew.
     pub labels: Option<BTreeMap<String, String>>,
+    /// All annotations anew.
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// See [`Revision::document`].
+    pub document: Option<Bytes>,
     /// All conditions anew that are not the scheduler's; of those, what the client brings is dropped.
     pub conditions: Option<Vec<Condition>>,
     /// How urgent renders are.

@@ -18,6 +18,9 @@ pub(crate) async fn every_limit_trips<F: Fixture>() {
         path_bytes: 20,
         name_bytes: 10,
         labels: 2,
+        annotations: 2,
+        annotation_bytes: 50,
+        document_bytes: 50,
         conditions: 2,
         text_bytes: 100,
         history: 2,
@@ -54,6 +57,9 @@ pub(crate) async fn every_limit_trips<F: Fixture>() {
     let updates = [
         (ClientUpdate { labels: labels(3, ""), ..ClientUpdate::default() }, "labels"),
         (ClientUpdate { labels: labels(1, &"x".repeat(100)), ..ClientUpdate::default() }, "text_bytes"),
+        (ClientUpdate { annotations: labels(3, ""), ..ClientUpdate::default() }, "annotations"),
+        (ClientUpdate { annotations: labels(1, &"x".repeat(50)), ..ClientUpdate::default() }, "annotation_bytes"),
+        (ClientUpdate { document: Some("x".repeat(51).into()), ..ClientUpdate::default() }, "document_bytes"),
         (ClientUpdate { conditions: conditions(3, 0), ..ClientUpdate::default() }, "conditions"),
         (ClientUpdate { conditions: conditions(1, 100), ..ClientUpdate::default() }, "text_bytes"),
     ];

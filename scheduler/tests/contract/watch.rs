@@ -15,12 +15,15 @@ pub(crate) async fn every_write_is_seen_in_order<F: Fixture>() {
     store.set_state(&made.key, made.content_version, RenderState::Rendering).await.unwrap();
     let done = store.save_result(&made.key, made.content_version, success(None)).await.unwrap();
     store.delete(&made.key, None).await.unwrap();
-    for expected in [made, now, done.clone()] {
+    let mut before = None;
+    for expected in [made, now, done.clone()].map(Arc::new) {
         let event = watch.next().await.unwrap();
-        assert_eq!(event, WatchEvent { version: expected.object_version, change: Change::Put(Arc::new(expected)) });
+        let (version, change) = (expected.object_version, Change::Put(Arc::clone(&expected)));
+        assert_eq!(event, WatchEvent { version, change, before: before.replace(expected) });
     }
     let gone = watch.next().await.unwrap();
-    assert_eq!(gone.change, Change::Deleted(done.key));
+    assert_eq!(gone.change, Change::Deleted(done.key.clone()));
+    assert_eq!(gone.before, before, "who selects must see whether it was theirs");
     assert!(gone.version > done.object_version);
     let end = store.page(Select::All, None, 1).await.unwrap();
     assert_eq!(end.version, gone.version, "each write moves the store by one, and no-ops don't");

@@ -47,11 +47,20 @@ pub(crate) async fn an_update_compares_what_its_writer_saw<F: Fixture>() {
     let store = fixture.store();
     let made = store.create(new("a", package("one"))).await.unwrap();
     let seen = Expected::Object(made.object_version);
+    let notes = ClientUpdate {
+        annotations: Some([("note".into(), "kept".into())].into()),
+        document: Some("{}".into()),
+        ..ClientUpdate::default()
+    };
     let labels = ClientUpdate { labels: Some([("a".into(), "b".into())].into()), ..ClientUpdate::default() };
     let labelled = store.update(&made.key, seen, labels.clone()).await.unwrap();
     assert_eq!(labelled.content_version, made.content_version, "labels are no content");
     assert_eq!(labelled.conditions, made.conditions);
     assert!(labelled.object_version > made.object_version);
+    let noted = store.update(&made.key, Expected::Object(labelled.object_version), notes.clone()).await.unwrap();
+    assert_eq!((noted.content_version, &noted.labels), (made.content_version, &labelled.labels));
+    assert_eq!((Some(&noted.annotations), Some(&noted.document)), (notes.annotations.as_ref(), notes.document.as_ref()));
+    assert_eq!(store.revision(&made.key).await.unwrap(), noted);
 
     let late = store.update(&made.key, seen, ClientUpdate::files(package("late"))).await.unwrap_err();
     assert_eq!((kind(&late).as_str(), late.class()), ("Conflict", ErrorClass::Superseded));

@@ -69,6 +69,8 @@ pub(super) struct Applied {
     pub(super) revision: Option<Revision>,
     /// What watchers see of it.
     pub(super) change: Option<Change>,
+    /// The revision before it, if there was one.
+    pub(super) before: Option<Arc<Revision>>,
     /// Whether anything is to be committed.
     pub(super) wrote: bool,
 }
@@ -102,7 +104,8 @@ impl Tables<'_> {
                 let current = self.current(key)?;
                 rules::delete(&current, *expected)?;
                 self.remove(&current)?;
-                Ok(Applied { revision: None, change: Some(Change::Deleted(key.clone())), wrote: true })
+                let change = Some(Change::Deleted(key.clone()));
+                Ok(Applied { revision: None, change, before: Some(Arc::new(current)), wrote: true })
             }
             Write::SaveResult(key, rendered, result) => {
                 let current = self.current(key)?;
@@ -114,7 +117,7 @@ impl Tables<'_> {
             Write::SetState(key, content, state) => {
                 let current = self.current(key)?;
                 match rules::set_state(&current, *content, state, at)? {
-                    None => Ok(Applied { revision: Some(current), change: None, wrote: false }),
+                    None => Ok(Applied { revision: Some(current), change: None, before: None, wrote: false }),
                     Some(revision) => {
                         let outcome = rules::Outcome { revision, files: None };
                         self.put(Some(&current), outcome, None, Writer::Render, limits, at)
@@ -125,7 +128,7 @@ impl Tables<'_> {
                 self.current(key)?;
                 let text = rules::bounded_log(&log.text, limits);
                 self.put_log(key, &RenderLog { ended_ms: at.now_ms, text, ..log.clone() })?;
-                Ok(Applied { revision: None, change: None, wrote: true })
+                Ok(Applied { revision: None, change: None, before: None, wrote: true })
             }
         }
     }
@@ -179,7 +182,8 @@ impl Tables<'_> {
         }
         self.revisions.insert((namespace, name), encode(&revision)?.as_slice())?;
         let change = Change::Put(Arc::new(revision.clone()));
-        Ok(Applied { revision: Some(revision), change: Some(change), wrote: true })
+        let before = before.cloned().map(Arc::new);
+        Ok(Applied { revision: Some(revision), change: Some(change), before, wrote: true })
     }
 
     fn put_log(&mut self, key: &RevisionKey, log: &RenderLog) -> Result<(), Fail> {

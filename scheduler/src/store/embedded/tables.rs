@@ -1,4 +1,4 @@
-//! The tables of the file, format 1.
+//! The tables of the file, format 2.
 //!
 //! Records are postcard: compact, and read only under the format's number. Versions are the keys of all indices, so that
 //! the oldest change comes first by itself.
@@ -11,7 +11,7 @@ use super::fail::Fail;
 use crate::store::HistoryEntry;
 
 /// The number of this format. Another one is refused when the file is opened.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
 
 /// The names of the numbers in [`META`].
 pub(super) mod meta {
@@ -129,10 +129,10 @@ mod tests {
     };
     use crate::store::{RenderLog, Writer};
 
-    /// What format 1 is, byte for byte. A change of a stored type that turns this red makes the files of users unreadable: it
+    /// What format 2 is, byte for byte. A change of a stored type that turns this red makes the files of users unreadable: it
     /// needs a new [`FORMAT`], and a way from this one to that. (Before the first release it needs new digests here.)
     #[test]
-    fn records_are_those_of_format_1() {
+    fn records_are_those_of_format_2() {
         assert_eq!(FORMAT, 1);
         let digest = ContentDigest([7; 32]);
         let condition = |kind: &'static str, status, configuration| Condition {
@@ -150,6 +150,8 @@ mod tests {
             lifecycle: Lifecycle::DeletionProposed,
             priority: Priority::High,
             labels: [("label".to_owned(), "value".to_owned())].into(),
+            annotations: [("annotation".to_owned(), "value".to_owned())].into(),
+            document: "document".into(),
             object_version: ObjectVersion(300),
             content_version: ContentVersion(200),
             content_digest: digest,
@@ -165,12 +167,12 @@ mod tests {
         let log = RenderLog { content: ContentVersion(200), kept: true, ended_ms: 1, text: "log".into() };
         let hash = |record: Vec<u8>| ContentDigest(sha2::Sha256::digest(record).into()).to_string();
         let hashes = [encode(&revision), encode(&content), encode(&log)].map(|record| hash(record.unwrap()));
-        let format_1 = [
+        let format_2 = [
             "48129f6ec00a7fed4d3868e3966dad048c7a9ce1b91e26267ca838dc434e27dd",
             "a8dd597d1931eb4f9be1c79cfadac60633c74219af6a11295b2d331959221d1f",
             "4d582b04fda8856e35b3e3f6166f737fd10da93753b0973980a6ff3bc8c8c91e",
         ];
-        assert_eq!(hashes, format_1);
+        assert_eq!(hashes, format_2);
         assert_eq!(decode::<Revision>(&encode(&revision).unwrap(), String::new).unwrap(), revision);
         assert!(decode::<Revision>(&encode(&revision).unwrap()[1..], String::new).is_err());
         let longer = [encode(&log).unwrap(), vec![0]].concat();

@@ -147,11 +147,11 @@ fn answer(core: &Core, batch: Vec<Job>, (answers, versions): (Answers, Vec<Objec
     let mut events = Vec::new();
     for (applied, version) in answers.iter().zip(versions) {
         match applied {
-            Ok(Applied { change: Some(change), .. }) => {
+            Ok(Applied { change: Some(change), before, .. }) => {
                 if let Change::Deleted(key) = change {
                     core.claims().forget(key);
                 }
-                events.push(WatchEvent { version, change: change.clone() });
+                events.push(WatchEvent { version, change: change.clone(), before: before.clone() });
             }
             Ok(_) => {}
             Err(_) => {

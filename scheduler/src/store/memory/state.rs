@@ -118,6 +118,7 @@ impl State {
             contents: VecDeque::new(),
             earlier: VecDeque::new(),
         });
+        let previous = (!record.contents.is_empty()).then(|| Arc::new(record.revision.clone()));
         if !record.contents.is_empty() {
             let before = Snapshot { revision: record.revision.clone(), files: record.files() };
             record.earlier.push_back(before);
@@ -135,7 +136,8 @@ impl State {
             }
         }
         record.revision = revision.clone();
-        let event = WatchEvent { version: at.version, change: Change::Put(Arc::new(revision.clone())) };
+        let change = Change::Put(Arc::new(revision.clone()));
+        let event = WatchEvent { version: at.version, change, before: previous };
         (revision, Some(event))
     }
 
@@ -143,10 +145,11 @@ impl State {
         let record = self.record(key)?;
         rules::delete(&record.revision, expected)?;
         let version = record.revision.content_version;
+        let before = Some(Arc::new(record.revision.clone()));
         self.order.remove(&version);
         self.records.remove(&place(key));
         self.claims.forget(key);
-        Ok(((), Some(WatchEvent { version: at.version, change: Change::Deleted(key.clone()) })))
+        Ok(((), Some(WatchEvent { version: at.version, change: Change::Deleted(key.clone()), before })))
     }
 
     pub(super) fn set_log(&mut self, key: &RevisionKey, log: RenderLog) -> Result<(), StoreError> {

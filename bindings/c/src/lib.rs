@@ -1,0 +1,1 @@
+//! Portico as a library for C.

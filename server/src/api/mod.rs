@@ -1,0 +1,1 @@
+//! The objects and verbs of the Kubernetes API: PackageRevision, PackageRevisionResources, Event.

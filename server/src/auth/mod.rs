@@ -1,0 +1,46 @@
+//! Who sends a request, and what they may do.
+
+use std::sync::Arc;
+
+/// Who sends a request. Found by the listener, carried in the request's extensions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The user's name; `system:anonymous` without credentials.
+    pub user: Arc<str>,
+    /// The groups that the user is in.
+    pub groups: Arc<[String]>,
+}
+
+/// What a request wants to do, in the terms of Kubernetes' authorization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes<'a> {
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`; for paths that are no resources, the method in lower
+    /// case.
+    pub verb: &'a str,
+    /// The API group; empty for the core.
+    pub group: &'a str,
+    /// The resource in the plural, such as `packagerevisions`; or the path, such as `/metrics`.
+    pub resource: &'a str,
+    /// `approval`, `log`; empty for the object itself.
+    pub subresource: &'a str,
+    /// The namespace; empty for all of them.
+    pub namespace: &'a str,
+    /// The object's name; empty for a collection.
+    pub name: &'a str,
+}
+
+/// Decides who may do what.
+pub trait Authorizer: Send + Sync + 'static {
+    /// Whether this identity may do that. The reason is told to the client where it may not.
+    fn allows(&self, who: &Identity, what: &Attributes<'_>) -> Result<(), String>;
+}
+
+/// Everybody may do everything: for one person on a loopback address, and for tests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllowAll;
+
+impl Authorizer for AllowAll {
+    fn allows(&self, _: &Identity, _: &Attributes<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}

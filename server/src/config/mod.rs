@@ -1,0 +1,1 @@
+//! The configuration file of the server: read strictly, documented, reloaded.

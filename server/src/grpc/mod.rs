@@ -1,0 +1,1 @@
+//! gRPC: the function runner of Porch, and whole packages.

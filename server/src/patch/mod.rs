@@ -1,0 +1,1 @@
+//! Changes of JSON objects: JSON patch, merge patch, server-side apply.

@@ -1,0 +1,1 @@
+//! What a render did: its record, its log, its live view.

@@ -1,0 +1,1 @@
+//! What describes the API: OpenAPI, strict decoding.

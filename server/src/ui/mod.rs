@@ -1,0 +1,1 @@
+//! The page for people who would rather look than read.
