@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use portico_scheduler::core::{Ended, Failure, Outcome};
-use portico_scheduler::driver::{Cancel, RenderBackend, RenderScheduler, Settings};
+use portico_scheduler::driver::{Job, RenderBackend, RenderScheduler, Settings};
 use portico_scheduler::events::Ring;
 use portico_scheduler::model::{Ending, ErrorClass, Files, RevisionKey};
 use portico_scheduler::store::memory::{Fault, FaultPlan, Operation, Point};
@@ -27,7 +27,8 @@ struct Sleeping {
 }
 
 impl RenderBackend for Sleeping {
-    fn render(&self, key: &RevisionKey, files: &Files, cancel: &Cancel) -> Ended {
+    fn render(&self, job: &Job) -> Ended {
+        let Job { key, files, cancel, .. } = job;
         // The other end may have seen enough.
         let _ = self.began.send((key.clone(), Instant::now()));
         let outcome = if cancel.wait_timeout(self.time) {

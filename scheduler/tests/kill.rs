@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use portico_scheduler::core::{Ended, Outcome};
-use portico_scheduler::driver::{Cancel, RenderBackend, RenderScheduler, Settings};
+use portico_scheduler::driver::{Job, RenderBackend, RenderScheduler, Settings};
 use portico_scheduler::events::Ring;
-use portico_scheduler::model::{ContentDigest, Ending, Files, RevisionKey};
+use portico_scheduler::model::{ContentDigest, Ending, Files};
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
 use portico_scheduler::store::{
     Change, ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, Select, StoreError, Watch as _,
@@ -95,7 +95,7 @@ async fn fill(path: &Path) {
 struct Telling;
 
 impl RenderBackend for Telling {
-    fn render(&self, key: &RevisionKey, files: &Files, _: &Cancel) -> Ended {
+    fn render(&self, Job { key, files, .. }: &Job) -> Ended {
         tell(&format!("render {} {}", key.name, edit_of(files)));
         let outcome = Outcome::Rendered { ending: Ending::success(), files: Some(render(files)) };
         Ended { outcome, log: Bytes::from_static(b"log"), fuel: 1 }

@@ -9,15 +9,15 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::core::Ended;
-use crate::model::{Files, RevisionKey};
+use crate::model::{ContentVersion, Files, RevisionKey};
 
 /// Renders packages. Called from many threads at once.
 pub trait RenderBackend: Send + Sync + 'static {
     /// Renders a package, on the calling thread, from its beginning to its end. Nothing that it does not return may
     /// remain. A panic is caught and counts as a failure that nobody classified.
     ///
-    /// Once `cancel` is told to stop it is to return within milliseconds; what it returns then is dropped.
-    fn render(&self, key: &RevisionKey, files: &Files, cancel: &Cancel) -> Ended;
+    /// Once the job's `cancel` is told to stop it is to return within milliseconds; what it returns then is dropped.
+    fn render(&self, job: &Job) -> Ended;
 
     /// The digest of everything besides the package that decides how a render ends: functions, modules, settings. While
     /// it stays the same, what could not be rendered is not tried again. Asked now and then: it is to be cheap. Zero:
@@ -32,6 +32,8 @@ pub trait RenderBackend: Send + Sync + 'static {
 pub struct Job {
     /// Of what.
     pub key: RevisionKey,
+    /// The content version that the files are.
+    pub content: ContentVersion,
     /// Its files.
     pub files: Files,
     /// Tells it to stop.
@@ -75,7 +77,7 @@ impl Workers for Threads {
     fn run(&self, job: Job) -> Rendering {
         let backend = Arc::clone(&self.backend);
         Box::pin(async move {
-            let render = move || backend.render(&job.key, &job.files, &job.cancel);
+            let render = move || backend.render(&job);
             // The panic goes on to whoever waits for this.
             tokio::task::spawn_blocking(render).await.unwrap_or_else(|error| resume_unwind(error.into_panic()))
         })

@@ -15,7 +15,7 @@ use super::keeper::Order;
 use crate::core::{Acquired, Action, Core, Ended, Event, Failure, Outcome, RunId};
 use crate::dispatch::WriteDispatcher;
 use crate::events::{EventSink, Recorder, TurningPoint};
-use crate::model::{ErrorClass, Files, Revision, RevisionKey};
+use crate::model::{ContentVersion, ErrorClass, Files, Revision, RevisionKey};
 use crate::store::{Claim, Claims, Clock, PackageStore, RenderLog, StoreError};
 use crate::time::Time;
 
@@ -50,7 +50,8 @@ struct State {
 /// What is held for a worker's run.
 struct Run {
     key: RevisionKey,
-    files: Option<Files>,
+    /// What was read, and which content it is.
+    files: Option<(ContentVersion, Files)>,
     claim: Option<Claim>,
     cancel: Arc<Cancel>,
 }
@@ -235,9 +236,9 @@ impl<S: PackageStore + Claims> Inner<S> {
     /// Hands a run to the workers.
     fn render(self: &Arc<Self>, state: &mut State, run: RunId) {
         let Some(held) = state.runs.get_mut(&run) else { return };
-        let files = held.files.take().unwrap_or_default();
+        let (content, files) = held.files.take().unwrap_or((ContentVersion(0), Files::default()));
         let key = held.key.clone();
-        let rendering = self.workers.run(Job { key: key.clone(), files, cancel: Arc::clone(&held.cancel) });
+        let rendering = self.workers.run(Job { key: key.clone(), content, files, cancel: Arc::clone(&held.cancel) });
         let inner = Arc::clone(self);
         self.runtime.spawn(async move {
             // In a task of its own: a render that panics must not keep its slot.
@@ -276,7 +277,7 @@ impl<S: PackageStore + Claims> Inner<S> {
             return Acquired::Finished(Box::new(snapshot.revision));
         }
         if let Some(held) = self.lock().runs.get_mut(&run) {
-            held.files = Some(snapshot.files);
+            held.files = Some((snapshot.revision.content_version, snapshot.files));
         }
         Acquired::Content(Box::new(snapshot.revision))
     }

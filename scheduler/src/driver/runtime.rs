@@ -8,9 +8,9 @@ use bytes::Bytes;
 use portico_runtime::package::{PackageFiles, PackageLimits, apply_to_map};
 use portico_runtime::{CancelToken, Event, FailureKind, RenderError, RenderOptions, Renderer, StepReport, StepState};
 
-use super::backend::{Cancel, RenderBackend};
+use super::backend::{Job, RenderBackend};
 use crate::core::{Ended, Failure, Outcome};
-use crate::model::{Ending, ErrorClass, Files, Reason, RenderState, RevisionKey, mirror};
+use crate::model::{Ending, ErrorClass, Files, Reason, RenderState, mirror};
 
 /// Renders in this process, each function in its sandbox.
 pub struct RuntimeBackend {
@@ -41,7 +41,8 @@ impl std::fmt::Debug for RuntimeBackend {
 }
 
 impl RenderBackend for RuntimeBackend {
-    fn render(&self, key: &RevisionKey, files: &Files, cancel: &Cancel) -> Ended {
+    fn render(&self, job: &Job) -> Ended {
+        let Job { key, files, cancel, .. } = job;
         // Nothing says that it is a kpt package: nothing is touched.
         if !files.contains_key("Kptfile") {
             return ended(Ending::success(), None, "no Kptfile: nothing to render\n".to_owned(), 0);

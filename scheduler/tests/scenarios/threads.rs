@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use portico_scheduler::core::{Ended, Outcome};
-use portico_scheduler::driver::{Cancel, RenderBackend, RenderScheduler, Settings};
+use portico_scheduler::driver::{Job, RenderBackend, RenderScheduler, Settings};
 use portico_scheduler::events::Ring;
-use portico_scheduler::model::{Ending, Files, Reason, RenderState, RevisionKey};
+use portico_scheduler::model::{Ending, Reason, RenderState};
 use portico_scheduler::store::{MemoryStore, NewRevision, PackageStore as _};
 use tokio::sync::mpsc;
 
@@ -21,7 +21,7 @@ struct Blocking {
 }
 
 impl RenderBackend for Blocking {
-    fn render(&self, _: &RevisionKey, files: &Files, cancel: &Cancel) -> Ended {
+    fn render(&self, Job { files, cancel, .. }: &Job) -> Ended {
         let edit = super::world::edit_of(files);
         self.at_once.fetch_add(1, Ordering::SeqCst);
         self.began.send(edit.clone()).unwrap();
