@@ -1,1 +1,25 @@
-//! What a render did: its record, its log, its live view.
+//! What each render did: a record of its steps, to be read while it runs and afterwards.
+//!
+//! A [`Backend`] renders and keeps a [`Record`] of it in [`Renders`], where readers and followers find it. When the render
+//! has ended the record goes into the store as the render's log, as JSON, so that it outlives the process. [`log`] answers
+//! the `log` subresource of a revision from the one or the other.
+//!
+//! Values of secrets never get into a record's diffs: `portico_runtime` takes them out before it compares. What a
+//! function writes to stderr or into the messages of its results is text that nobody can judge; see `docs/server-logs.md`.
+
+mod backend;
+mod bound;
+mod limits;
+mod live;
+pub mod log;
+mod model;
+mod renders;
+mod text;
+mod time;
+
+pub use backend::{Backend, Effective, RenderSettings, StepMeter};
+pub use limits::RecordLimits;
+pub use live::Live;
+pub use log::{LogError, LogQuery};
+pub use model::{Finding, Record, RecordOutcome, RecordStep, RecordWarning, RenderId, StepOutcome};
+pub use renders::Renders;
