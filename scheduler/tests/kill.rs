@@ -14,7 +14,7 @@ use bytes::Bytes;
 use portico_scheduler::core::{Ended, Outcome};
 use portico_scheduler::driver::{Job, RenderBackend, RenderScheduler, Settings};
 use portico_scheduler::events::Ring;
-use portico_scheduler::model::{ContentDigest, Ending, Files};
+use portico_scheduler::model::{ContentDigest, Ending, Files, RenderState, mirror};
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
 use portico_scheduler::store::{
     Change, ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, Select, StoreError, Watch as _,
@@ -29,8 +29,9 @@ const PACKAGES: u32 = 100;
 /// What the client writes as the `edit`th content of a package.
 fn content(package: u32, edit: u32) -> Files {
     let edit = edit.to_string();
+    let kptfile = format!("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p{package}\n");
     Arc::new(BTreeMap::from([
-        ("Kptfile".to_owned(), Bytes::from(format!("name: p{package}\n"))),
+        ("Kptfile".to_owned(), Bytes::from(kptfile)),
         ("edit".to_owned(), Bytes::from(edit)),
         ("shared.yaml".to_owned(), Bytes::from_static(b"kind: Shared\n")),
     ]))
@@ -282,7 +283,9 @@ async fn nothing_is_lost_or_doubled_by_kills_at_any_moment() {
         assert!(revision.is_rendered());
         let twin = other.get(&other.find("ns", &name).await.unwrap().key).await.unwrap().checked().unwrap();
         assert_eq!(snapshot.files, twin.files, "not as if nobody had been killed");
-        assert_eq!(snapshot.files, render(&content(package, edits)));
+        let accepted = mirror(&content(package, edits), &RenderState::Scheduled);
+        let ended = RenderState::Ended(Ending::success());
+        assert_eq!(snapshot.files, mirror(&render(&accepted), &ended), "what the client wrote, and the conditions");
         let history = store.history(&revision.key).await.unwrap();
         for pair in history.windows(2) {
             assert!(pair[0].by == Writer::Client || pair[1].by == Writer::Client, "saved twice: {history:?}");

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::dispatch::{Call, Outcome as Written};
 use crate::events::TurningPoint;
-use crate::model::{ContentVersion, Ending, ErrorClass, Files, Reason, Revision, RevisionKey};
+use crate::model::{ContentDigest, ContentVersion, Ending, ErrorClass, Files, Reason, Revision, RevisionKey};
 use crate::store::{Instance, InstanceId, jitter, share};
 use crate::time::Time;
 
@@ -38,6 +38,8 @@ pub enum Event {
         run: RunId,
         /// How.
         ended: Ended,
+        /// The digest of the files that it leaves, where whoever drives has taken it: large packages take long.
+        digest: Option<ContentDigest>,
     },
     /// What came of [`Action::Save`].
     Saved {
@@ -135,7 +137,8 @@ impl Failure {
 pub struct Ended {
     /// How.
     pub outcome: Outcome,
-    /// What it said, whole.
+    /// What it said, whole. Of one that was stopped or broke: what it said until then, if that is worth keeping. It is
+    /// kept unless the log of newer content is there.
     pub log: Bytes,
     /// Fuel that it used.
     pub fuel: u64,
@@ -194,7 +197,7 @@ pub enum Action {
     },
     /// Write this; nobody waits for it.
     Write(RevisionKey, Call),
-    /// Keep the log of a render whose files are dropped.
+    /// Keep the log of a render that leaves no files: superseded, cancelled or broken.
     KeepLog {
         /// Whose.
         key: RevisionKey,

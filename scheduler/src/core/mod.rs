@@ -128,7 +128,7 @@ impl Core {
             Event::Seen(revision) => self.seen(&revision, now),
             Event::Gone(key) => self.gone(&key, now),
             Event::Acquired { run, result } => self.acquired(run, result, now),
-            Event::Ended { run, ended } => self.ended(run, ended, now),
+            Event::Ended { run, ended, digest } => self.ended(run, ended, digest, now),
             Event::Saved { save, written } => self.saved(save, written, now),
             Event::Cancel { key, why } => self.cancel(&key, &why, now),
             Event::ListBegin { sweep } => self.list_begin(sweep),

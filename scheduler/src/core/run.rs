@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::Core;
 use super::event::{Acquired, Action, Ended, Failure, Outcome, RunId};
 use super::item::{Fate, Run};
 use crate::dispatch::Call;
 use crate::events::TurningPoint;
-use crate::model::{ContentVersion, ErrorClass, Revision, RevisionKey};
+use crate::model::{ContentDigest, ContentVersion, ErrorClass, Revision, RevisionKey};
 use crate::time::Time;
 
 /// Reads that come too early are repeated quickly so many times, then as failures are.
@@ -21,8 +23,8 @@ impl Core {
         let Some(run) = item.run.as_mut().filter(|run| run.id == id && run.content.is_none()) else { return };
         // Cancelled, deleted or stopped while it was being claimed and read: whatever came of that is given back.
         if run.fate != Fate::Kept {
-            let ended = Ended { outcome: Outcome::Cancelled, log: bytes::Bytes::new(), fuel: 0 };
-            self.ended(id, ended, now);
+            let ended = Ended { outcome: Outcome::Cancelled, log: Bytes::new(), fuel: 0 };
+            self.ended(id, ended, None, now);
             return;
         }
         match result {
@@ -58,7 +60,7 @@ impl Core {
             Acquired::Failed(failure) => {
                 let content = item.content;
                 self.end_run(&key, 0, now);
-                self.failed(&key, &failure, content, now);
+                self.failed(&key, &failure, content, Bytes::new(), now);
             }
         }
     }
@@ -76,7 +78,7 @@ impl Core {
     }
 
     /// The worker has done with it.
-    pub(super) fn ended(&mut self, id: RunId, ended: Ended, now: Time) {
+    pub(super) fn ended(&mut self, id: RunId, ended: Ended, digest: Option<ContentDigest>, now: Time) {
         let Some(key) = self.runs.get(&id).cloned() else { return };
         let Some(run) = self.end_run(&key, ended.fuel, now) else { return };
         let waits = self.queue.state(&key).is_some();
@@ -93,20 +95,32 @@ impl Core {
             Fate::Superseded => {
                 self.counters.superseded += 1;
                 let finished = matches!(ended.outcome, Outcome::Rendered { .. });
+                self.keep_log(&key, content, ended.log);
                 self.emit(&key, TurningPoint::Superseded { finished });
             }
             Fate::Cancelled(_) if waits => {
                 self.counters.cancelled += 1;
+                self.keep_log(&key, content, ended.log);
                 self.emit(&key, TurningPoint::Cancelled);
             }
-            Fate::Cancelled(why) => self.save_cancelled(&key, &why),
-            Fate::Kept => self.kept(&key, content, ended, now),
+            Fate::Cancelled(why) => {
+                self.keep_log(&key, content, ended.log);
+                self.save_cancelled(&key, &why);
+            }
+            Fate::Kept => self.kept(&key, content, ended, digest, now),
         }
         self.settle(&key);
     }
 
     /// A run that nobody stopped has ended.
-    fn kept(&mut self, key: &RevisionKey, content: ContentVersion, ended: Ended, now: Time) {
+    fn kept(
+        &mut self,
+        key: &RevisionKey,
+        content: ContentVersion,
+        ended: Ended,
+        digest: Option<ContentDigest>,
+        now: Time,
+    ) {
         let Some(item) = self.items.get_mut(key) else { return };
         let failure = match ended.outcome {
             Outcome::Broken(failure) => failure,
@@ -116,10 +130,10 @@ impl Core {
                 if item.content > content {
                     // It was allowed to finish: what it says can be read, its files are worth nothing any more.
                     self.counters.superseded += 1;
-                    self.actions.push(Action::KeepLog { key: key.clone(), content, log: ended.log });
+                    self.keep_log(key, content, ended.log);
                     self.emit(key, TurningPoint::Superseded { finished: true });
                 } else {
-                    self.save_result(key, content, outcome, ended.log);
+                    self.save_result(key, content, outcome, digest, ended.log);
                 }
                 return;
             }
@@ -127,9 +141,17 @@ impl Core {
         if item.content > content {
             // The new content waits already, and knows nothing of this failure.
             self.counters.superseded += 1;
+            self.keep_log(key, content, ended.log);
             self.emit(key, TurningPoint::Superseded { finished: false });
         } else {
-            self.failed(key, &failure, content, now);
+            self.failed(key, &failure, content, ended.log, now);
+        }
+    }
+
+    /// What a render said that leaves nothing else.
+    fn keep_log(&mut self, key: &RevisionKey, content: ContentVersion, log: Bytes) {
+        if !log.is_empty() {
+            self.actions.push(Action::KeepLog { key: key.clone(), content, log });
         }
     }
 
@@ -154,7 +176,14 @@ impl Core {
     }
 
     /// A failure that says nothing about the package, or all about it.
-    pub(super) fn failed(&mut self, key: &RevisionKey, failure: &Failure, content: ContentVersion, now: Time) {
+    pub(super) fn failed(
+        &mut self,
+        key: &RevisionKey,
+        failure: &Failure,
+        content: ContentVersion,
+        log: Bytes,
+        now: Time,
+    ) {
         self.counters.failures[index(failure.class)] += 1;
         let Some(item) = self.items.get_mut(key) else { return };
         match failure.class {
@@ -163,16 +192,18 @@ impl Core {
                 self.actions.push(Action::Look(key.clone()));
                 self.settle(key);
             }
-            ErrorClass::Permanent => self.save_given_up(key, content, failure),
+            ErrorClass::Permanent => self.save_given_up(key, content, failure, log),
             ErrorClass::Transient | ErrorClass::Unclassified => {
                 item.failures += 1;
                 if failure.class == ErrorClass::Unclassified {
                     item.unclassified += 1;
                     if item.unclassified > self.settings.unclassified {
-                        self.save_given_up(key, content, failure);
+                        self.save_given_up(key, content, failure, log);
                         return;
                     }
                 }
+                self.keep_log(key, content, log);
+                let Some(item) = self.items.get(key) else { return };
                 let delay = self.settings.backoff.after(item.failures, failure.retry_after, &mut self.random);
                 self.enqueue(key, now + delay, now);
                 let text = waiting_text(&failure.message, delay);

@@ -7,16 +7,23 @@ use super::event::{Action, Failure, Outcome, SaveId, given_up};
 use super::item::Saving;
 use crate::dispatch::{Call, Failure as WriteFailure, Outcome as Written, ResultWrite};
 use crate::events::TurningPoint;
-use crate::model::{ContentVersion, Ending, ErrorClass, RevisionKey};
+use crate::model::{ContentDigest, ContentVersion, Ending, ErrorClass, RevisionKey};
 use crate::store::RenderResult;
 use crate::time::Time;
 
 impl Core {
-    pub(super) fn save_result(&mut self, key: &RevisionKey, content: ContentVersion, outcome: Outcome, log: Bytes) {
+    pub(super) fn save_result(
+        &mut self,
+        key: &RevisionKey,
+        content: ContentVersion,
+        outcome: Outcome,
+        digest: Option<ContentDigest>,
+        log: Bytes,
+    ) {
         let bytes = outcome.bytes();
         let Outcome::Rendered { ending, files } = outcome else { return };
         let then = if ending.rendered { TurningPoint::Succeeded } else { TurningPoint::Failed(ending.message.clone()) };
-        let call = Call::Result(ResultWrite::new(content, RenderResult { files, ending, log }));
+        let call = Call::Result(ResultWrite::hashed(content, RenderResult { files, ending, log }, digest));
         self.save(key, content, call, bytes, then);
     }
 
@@ -26,18 +33,18 @@ impl Core {
     }
 
     /// Nothing is left to try.
-    pub(super) fn save_given_up(&mut self, key: &RevisionKey, content: ContentVersion, failure: &Failure) {
+    pub(super) fn save_given_up(&mut self, key: &RevisionKey, content: ContentVersion, failure: &Failure, log: Bytes) {
         if let Some(item) = self.items.get_mut(key) {
             (item.failures, item.unclassified) = (0, 0);
         }
-        let log = Bytes::from(failure.message.clone());
+        let log = if log.is_empty() { Bytes::from(failure.message.clone()) } else { log };
         self.save_ending(key, content, given_up(failure, self.configuration), log);
     }
 
     /// The queue will never let it run.
     pub(super) fn refuse(&mut self, key: &RevisionKey, why: String) {
         let Some(content) = self.items.get(key).map(|item| item.content) else { return };
-        self.save_given_up(key, content, &Failure::new(ErrorClass::Permanent, why));
+        self.save_given_up(key, content, &Failure::new(ErrorClass::Permanent, why), Bytes::new());
     }
 
     fn save_ending(&mut self, key: &RevisionKey, content: ContentVersion, ending: Ending, log: Bytes) {
@@ -127,7 +134,7 @@ impl Core {
             // the revision unfinished, for the sweep.
             ErrorClass::Permanent if *then == TurningPoint::Succeeded => {
                 let message = format!("the result can't be saved: {}", failure.message);
-                self.save_given_up(key, content, &Failure::new(ErrorClass::Permanent, message));
+                self.save_given_up(key, content, &Failure::new(ErrorClass::Permanent, message), Bytes::new());
             }
             ErrorClass::Permanent => self.counters.failures[1] += 1,
             ErrorClass::Transient | ErrorClass::Unclassified => {
@@ -137,7 +144,7 @@ impl Core {
                         retry_after: failure.retry_after,
                         message: format!("the result can't be saved: {}", failure.message),
                     };
-                    self.failed(key, &failure, content, now);
+                    self.failed(key, &failure, content, Bytes::new(), now);
                 }
             }
         }

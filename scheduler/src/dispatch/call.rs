@@ -13,9 +13,14 @@ pub struct ResultWrite {
 }
 
 impl ResultWrite {
-    /// The result of rendering this content. Computes the digest of the files.
+    /// The result of rendering this content. Takes the digest of the files.
     pub fn new(base: ContentVersion, result: RenderResult) -> Self {
-        let digest = result.files.as_ref().map(|files| ContentDigest::of(files));
+        Self::hashed(base, result, None)
+    }
+
+    /// As [`ResultWrite::new`], with the digest of the files where it is known.
+    pub fn hashed(base: ContentVersion, result: RenderResult, digest: Option<ContentDigest>) -> Self {
+        let digest = result.files.as_ref().map(|files| digest.unwrap_or_else(|| ContentDigest::of(files)));
         Self { base, result, digest }
     }
 

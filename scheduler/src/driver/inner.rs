@@ -15,7 +15,7 @@ use super::keeper::Order;
 use crate::core::{Acquired, Action, Core, Ended, Event, Failure, Outcome, RunId};
 use crate::dispatch::WriteDispatcher;
 use crate::events::{EventSink, Recorder, TurningPoint};
-use crate::model::{ContentVersion, ErrorClass, Files, Revision, RevisionKey};
+use crate::model::{ContentDigest, ContentVersion, ErrorClass, Files, RenderState, Revision, RevisionKey, mirror};
 use crate::store::{Claim, Claims, Clock, PackageStore, RenderLog, StoreError};
 use crate::time::Time;
 
@@ -238,7 +238,9 @@ impl<S: PackageStore + Claims> Inner<S> {
         let Some(held) = state.runs.get_mut(&run) else { return };
         let (content, files) = held.files.take().unwrap_or((ContentVersion(0), Files::default()));
         let key = held.key.clone();
-        let rendering = self.workers.run(Job { key: key.clone(), content, files, cancel: Arc::clone(&held.cancel) });
+        let cancel = Arc::clone(&held.cancel);
+        let job = Job { key: key.clone(), content, files: Arc::clone(&files), cancel };
+        let rendering = self.workers.run(job);
         let inner = Arc::clone(self);
         self.runtime.spawn(async move {
             // In a task of its own: a render that panics must not keep its slot.
@@ -247,7 +249,8 @@ impl<S: PackageStore + Claims> Inner<S> {
                 tracing::error!(%key, "the render panicked: {text}");
                 broken(Failure::new(ErrorClass::Unclassified, format!("the renderer panicked: {text}")))
             });
-            inner.event(Event::Ended { run, ended });
+            let (ended, digest) = finished(ended, files).await;
+            inner.event(Event::Ended { run, ended, digest });
         });
     }
 
@@ -303,6 +306,33 @@ impl<S: PackageStore + Claims> Inner<S> {
 /// A failure of the store, for the core.
 pub(super) fn failure(error: &StoreError) -> Failure {
     Failure { retry_after: error.retry_after(), ..Failure::new(error.class(), error.to_string()) }
+}
+
+/// From this many bytes of files on, they are worked on off the threads of the async runtime.
+const LARGE: usize = 64 << 10;
+
+/// The end of a render as it is saved, with the digest of its files: neither is made under the core's lock.
+async fn finished(ended: Ended, rendered: Files) -> (Ended, Option<ContentDigest>) {
+    if !matches!(ended.outcome, Outcome::Rendered { .. }) {
+        return (ended, None);
+    }
+    if rendered.values().map(Bytes::len).sum::<usize>() < LARGE {
+        return mirrored(ended, &rendered);
+    }
+    let panicked =
+        |error| broken(Failure::new(ErrorClass::Unclassified, format!("its result is not to be had: {error}")));
+    let task = tokio::task::spawn_blocking(move || mirrored(ended, &rendered));
+    task.await.unwrap_or_else(|error| (panicked(error), None))
+}
+
+/// The end of a render with a Kptfile that says how it ended, whatever the functions put there, or a backend left there
+/// that touched no file.
+fn mirrored(ended: Ended, rendered: &Files) -> (Ended, Option<ContentDigest>) {
+    let Outcome::Rendered { ending, files } = ended.outcome else { return (ended, None) };
+    let saved = mirror(files.as_ref().unwrap_or(rendered), &RenderState::Ended(ending.clone()));
+    let files = (saved != *rendered).then_some(saved);
+    let digest = files.as_ref().map(|files| ContentDigest::of(files));
+    (Ended { outcome: Outcome::Rendered { ending, files }, ..ended }, digest)
 }
 
 /// The end of a run that came to nothing.

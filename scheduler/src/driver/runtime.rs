@@ -10,7 +10,7 @@ use portico_runtime::{CancelToken, Event, FailureKind, RenderError, RenderOption
 
 use super::backend::{Job, RenderBackend};
 use crate::core::{Ended, Failure, Outcome};
-use crate::model::{Ending, ErrorClass, Files, Reason, RenderState, mirror};
+use crate::model::{Ending, ErrorClass, Files, Reason};
 
 /// Renders in this process, each function in its sandbox.
 pub struct RuntimeBackend {
@@ -94,10 +94,7 @@ impl RenderBackend for RuntimeBackend {
         let _ = write!(log, "\n{}", outcome.results().to_yaml());
         let mut changed: BTreeMap<String, Bytes> = (**files).clone();
         match apply_to_map(&mut changed, outcome.changes) {
-            Ok(()) => {
-                let changed = mirror(&Arc::new(changed), &RenderState::Ended(ending.clone()));
-                ended(ending, (changed != *files).then_some(changed), log, fuel)
-            }
+            Ok(()) => ended(ending, Some(Arc::new(changed)), log, fuel),
             Err(error) => {
                 let message = format!("the functions' output can't be saved: {error}");
                 ended(Ending::failure(Reason::RenderFailed, message), None, log, fuel)

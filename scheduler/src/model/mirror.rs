@@ -10,10 +10,12 @@ use portico_krm::yaml::{ParseLimits, SourceFile};
 use super::{ConditionStatus, ContentDigest, Files, RENDER_FINISHED, RENDERED, RenderState};
 
 /// These files with a Kptfile that says of its render what `state` says, whatever it said before: also what a client, a
-/// clone or a function put there. Its other bytes stay. A Kptfile that is missing or not valid stays as it is: the
-/// conditions of the revision's status are the truth.
+/// clone or a function put there. Its other bytes stay. A Kptfile that is missing, not valid or larger than
+/// [`MIRRORED_BYTES`] stays as it is: the conditions of the revision's status are the truth.
 pub fn mirror(files: &Files, state: &RenderState) -> Files {
-    let Some(bytes) = files.get(KPTFILE) else { return Arc::clone(files) };
+    let Some(bytes) = files.get(KPTFILE).filter(|bytes| bytes.len() <= MIRRORED_BYTES) else {
+        return Arc::clone(files);
+    };
     match with_state(bytes, state) {
         Some(new) if new[..] != bytes[..] => {
             let mut files = (**files).clone();
@@ -25,6 +27,15 @@ pub fn mirror(files: &Files, state: &RenderState) -> Files {
 }
 
 const KPTFILE: &str = "Kptfile";
+
+/// Largest Kptfile that shows the conditions, in bytes.
+///
+/// - Problem: it is parsed before the write that brings it is answered, and a parsed text takes up to twelve times its
+///   size.
+/// - Mechanism: one beyond it is stored as it came.
+/// - Default: 1 MiB, fixed; those of the packages that people write have some kilobytes.
+/// - Does not stop: the renderer from parsing it, within the sandbox's own limits.
+pub const MIRRORED_BYTES: usize = 1 << 20;
 
 fn with_state(bytes: &[u8], state: &RenderState) -> Option<Vec<u8>> {
     let parsed = SourceFile::parse(bytes, &ParseLimits::default()).ok()?;
@@ -98,9 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn a_kptfile_that_is_broken_or_missing_is_left_alone() {
+    fn a_kptfile_that_is_broken_missing_or_too_large_is_left_alone() {
         let broken = files("apiVersion: [\n");
         assert!(Arc::ptr_eq(&mirror(&broken, &RenderState::Scheduled), &broken));
+        let large = files(&format!("{PLAIN}{}", "# padding\n".repeat(MIRRORED_BYTES / 10)));
+        assert!(Arc::ptr_eq(&mirror(&large, &RenderState::Scheduled), &large));
         let none: Files = Arc::new(BTreeMap::new());
         assert!(Arc::ptr_eq(&mirror(&none, &RenderState::Scheduled), &none));
     }

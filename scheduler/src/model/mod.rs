@@ -10,6 +10,6 @@ mod state;
 pub use condition::{Condition, ConditionStatus, MESSAGE_BYTES, RENDER_FINISHED, RENDERED, Reason, bounded};
 pub use error::ErrorClass;
 pub use key::{RevisionKey, Tenant};
-pub use mirror::mirror;
+pub use mirror::{MIRRORED_BYTES, mirror};
 pub use revision::{ContentDigest, ContentVersion, Files, Lifecycle, ObjectVersion, Priority, Revision};
 pub use state::{Ending, RenderState};

@@ -117,7 +117,8 @@ pub trait PackageStore: Clone + Send + Sync + 'static {
         state: RenderState,
     ) -> impl Future<Output = Result<Revision, StoreError>> + Send;
 
-    /// The scheduler keeps the log of a render whose files were dropped. Moves no version.
+    /// The scheduler keeps the log of a render without a result: superseded, cancelled, broken. Moves no version. Nothing
+    /// is written when the log of newer content is there.
     fn save_log(&self, key: &RevisionKey, log: RenderLog) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// All changes after this version of the store, each as the object is after it. A first version comes with each

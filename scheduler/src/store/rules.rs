@@ -6,9 +6,10 @@
 
 use bytes::Bytes;
 
-use super::{ClientUpdate, Expected, NewRevision, RenderResult, StoreError, StoreLimits};
+use super::{ClientUpdate, Expected, NewRevision, RenderLog, RenderResult, StoreError, StoreLimits};
 use crate::model::{
     Condition, ContentDigest, ContentVersion, Files, Lifecycle, ObjectVersion, RenderState, Revision, RevisionKey,
+    mirror,
 };
 
 /// When a write takes place: the version that it will have, and the time in milliseconds since 1970.
@@ -20,6 +21,29 @@ pub struct At {
     pub now_ms: u64,
 }
 
+/// Files as a store keeps them, with their digest. Made of what a writer brings before the write waits for its turn: it
+/// takes as long as the files are large.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// The files.
+    pub files: Files,
+    /// Their digest.
+    pub digest: ContentDigest,
+}
+
+impl Content {
+    /// A client's files. Their Kptfile says that a render is scheduled, as the revision's status does from the same
+    /// instant on, whatever the client, or the package that it is a clone of, said there; see [`mirror`].
+    pub fn accepted(files: &Files) -> Self {
+        Self::rendered(&mirror(files, &RenderState::Scheduled))
+    }
+
+    /// A render's files, as they are.
+    pub fn rendered(files: &Files) -> Self {
+        Self { digest: ContentDigest::of(files), files: Files::clone(files) }
+    }
+}
+
 /// What a write makes.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -29,10 +53,10 @@ pub struct Outcome {
     pub files: Option<Files>,
 }
 
-/// A new draft. `digest` is that of the files, where it is known.
+/// A new draft. `content` is [`Content::accepted`] of its files, where that was done already.
 pub fn create(
     new: &NewRevision,
-    digest: Option<ContentDigest>,
+    content: Option<&Content>,
     uid: &str,
     limits: &StoreLimits,
     at: At,
@@ -41,10 +65,11 @@ pub fn create(
     for (what, name) in [("namespace", &new.namespace), ("name", &new.name), ("repository", &new.repository)] {
         check_name(&key, what, name, limits)?;
     }
-    check_files(&key, &new.files, limits)?;
+    let content = content.map_or_else(|| Content::accepted(&new.files), Content::clone);
+    check_files(&key, &content.files, limits)?;
     within(&key, || "number of labels".into(), new.labels.len(), "labels", limits.labels)?;
     within(&key, || "number of annotations".into(), new.annotations.len(), "annotations", limits.annotations)?;
-    let digest = digest.unwrap_or_else(|| ContentDigest::of(&new.files));
+    let digest = content.digest;
     let mut conditions = foreign(&key, &new.conditions, limits)?;
     RenderState::Scheduled.write(&mut conditions, digest, at.now_ms);
     let revision = Revision {
@@ -63,15 +88,15 @@ pub fn create(
         changed_ms: at.now_ms,
     };
     check_texts(&revision, limits)?;
-    Ok(Outcome { revision, files: Some(new.files.clone()) })
+    Ok(Outcome { revision, files: Some(content.files) })
 }
 
-/// A client's write. `digest` is that of its files, where it is known.
+/// A client's write. `content` is [`Content::accepted`] of its files, where that was done already.
 pub fn update(
     current: &Revision,
     expected: Expected,
     update: &ClientUpdate,
-    digest: Option<ContentDigest>,
+    content: Option<&Content>,
     limits: &StoreLimits,
     at: At,
 ) -> Result<Outcome, StoreError> {
@@ -98,18 +123,20 @@ pub fn update(
         revision.conditions.extend(ours.cloned());
     }
     check_texts(&revision, limits)?;
+    let mut written = None;
     if let Some(files) = &update.files {
         draft(current)?;
-        check_files(&current.key, files, limits)?;
-        set_content(&mut revision, digest.unwrap_or_else(|| ContentDigest::of(files)), at);
-        let digest = revision.content_digest;
-        RenderState::Scheduled.write(&mut revision.conditions, digest, at.now_ms);
+        let content = content.map_or_else(|| Content::accepted(files), Content::clone);
+        check_files(&current.key, &content.files, limits)?;
+        set_content(&mut revision, content.digest, at);
+        RenderState::Scheduled.write(&mut revision.conditions, content.digest, at.now_ms);
+        written = Some(content.files);
     }
     // Last, so that new files and a proposal in one write are refused: nothing has rendered them.
     if let Some(to) = update.lifecycle {
         change_lifecycle(&mut revision, to)?;
     }
-    Ok(Outcome { revision, files: update.files.clone() })
+    Ok(Outcome { revision, files: written })
 }
 
 /// Whether the revision may go.
@@ -117,13 +144,13 @@ pub fn delete(current: &Revision, expected: Option<Expected>) -> Result<(), Stor
     expected.map_or(Ok(()), |expected| expect(current, expected))
 }
 
-/// The scheduler's write of a render's result. The caller keeps the log as well. `digest` is that of
-/// the result's files, where it is known.
+/// The scheduler's write of a render's result. The caller keeps the log as well. `content` is [`Content::rendered`] of the
+/// result's files, where that was done already.
 pub fn save_result(
     current: &Revision,
     rendered: ContentVersion,
     result: &RenderResult,
-    digest: Option<ContentDigest>,
+    content: Option<&Content>,
     limits: &StoreLimits,
     at: At,
 ) -> Result<Outcome, StoreError> {
@@ -137,7 +164,7 @@ pub fn save_result(
     let mut written = None;
     if let Some(files) = &result.files {
         check_files(&current.key, files, limits)?;
-        let digest = digest.unwrap_or_else(|| ContentDigest::of(files));
+        let digest = content.map_or_else(|| ContentDigest::of(files), |content| content.digest);
         // Equal files are no new content: whoever read them has read the newest.
         if digest != current.content_digest {
             set_content(&mut revision, digest, at);
@@ -171,6 +198,11 @@ pub fn set_state(
     revision.object_version = at.version;
     state.write(&mut revision.conditions, current.content_digest, at.now_ms);
     Ok(Some(revision))
+}
+
+/// Whether the log of a render without a result is worth keeping: not when that of newer content is there.
+pub fn keeps_log(current: Option<&RenderLog>, new: &RenderLog) -> bool {
+    current.is_none_or(|current| current.content <= new.content)
 }
 
 /// A render's text of at most [`StoreLimits::log_bytes`]: head and tail of a longer one.

@@ -8,7 +8,9 @@ macro_rules! contract {
                 content_and_intent_are_one_write, what_clients_bring_of_our_conditions_is_dropped,
                 a_result_is_one_write, a_result_of_older_content_is_refused, a_result_is_saved_once,
                 our_conditions_never_conflict_with_our_result, a_failure_leaves_the_files, equal_files_ask_for_a_render,
-                deletion_leaves_no_trace, a_log_without_files_can_be_kept;
+                deletion_leaves_no_trace, a_log_without_files_can_be_kept, an_older_log_replaces_no_newer_one;
+            kptfile: it_says_from_the_first_instant_that_a_render_is_scheduled, what_is_no_kptfile_is_stored_as_it_came,
+                the_words_of_the_scheduler_touch_no_file;
             gate: nothing_unrendered_goes_on, the_steps_of_a_lifecycle, only_drafts_change,
                 a_refusal_says_why_and_of_what;
             pages: the_oldest_change_comes_first, selections, a_change_while_paging_is_not_missed,

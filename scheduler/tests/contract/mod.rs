@@ -4,6 +4,7 @@
 mod list;
 pub(crate) mod claims;
 pub(crate) mod gate;
+pub(crate) mod kptfile;
 pub(crate) mod limits;
 pub(crate) mod pages;
 pub(crate) mod races;

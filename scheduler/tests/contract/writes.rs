@@ -59,7 +59,10 @@ pub(crate) async fn an_update_compares_what_its_writer_saw<F: Fixture>() {
     assert!(labelled.object_version > made.object_version);
     let noted = store.update(&made.key, Expected::Object(labelled.object_version), notes.clone()).await.unwrap();
     assert_eq!((noted.content_version, &noted.labels), (made.content_version, &labelled.labels));
-    assert_eq!((Some(&noted.annotations), Some(&noted.document)), (notes.annotations.as_ref(), notes.document.as_ref()));
+    assert_eq!(
+        (Some(&noted.annotations), Some(&noted.document)),
+        (notes.annotations.as_ref(), notes.document.as_ref())
+    );
     assert_eq!(store.revision(&made.key).await.unwrap(), noted);
 
     let late = store.update(&made.key, seen, ClientUpdate::files(package("late"))).await.unwrap_err();
@@ -239,4 +242,21 @@ pub(crate) async fn a_log_without_files_can_be_kept<F: Fixture>() {
     assert!(kept.ended_ms >= START_MS);
     assert_eq!(RenderLog { ended_ms: 0, ..kept }, log);
     assert_eq!(store.revision(&one.key).await.unwrap(), two);
+}
+
+pub(crate) async fn an_older_log_replaces_no_newer_one<F: Fixture>() {
+    let fixture = usual::<F>();
+    let store = fixture.store();
+    let one = store.create(new("a", package("one"))).await.unwrap();
+    let seen = Expected::Content(one.content_version);
+    let two = store.update(&one.key, seen, ClientUpdate::files(package("two"))).await.unwrap();
+    store.save_result(&two.key, two.content_version, success(None)).await.unwrap();
+    // That of a render which an edit stopped comes late.
+    let late = RenderLog { content: one.content_version, kept: false, ended_ms: 0, text: "stale".into() };
+    store.save_log(&one.key, late.clone()).await.unwrap();
+    let newest = store.log(&one.key).await.unwrap().unwrap();
+    assert_eq!((newest.content, newest.kept), (two.content_version, true));
+    // Another try of the same content is the newer one.
+    store.save_log(&one.key, RenderLog { content: two.content_version, ..late }).await.unwrap();
+    assert_eq!(&store.log(&one.key).await.unwrap().unwrap().text[..], b"stale");
 }

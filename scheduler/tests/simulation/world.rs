@@ -391,7 +391,7 @@ impl World {
             }
         };
         let ended = Ended { outcome, log: Bytes::from_static(b"log"), fuel: 1 };
-        self.with(to, |node, now| node.event(Event::Ended { run, ended }, now));
+        self.with(to, |node, now| node.event(Event::Ended { run, ended, digest: None }, now));
     }
 
     pub(crate) fn revisions(&self) -> Vec<Revision> {

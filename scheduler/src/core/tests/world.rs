@@ -217,7 +217,7 @@ impl World {
 
     pub(super) fn end(&mut self, run: RunId, outcome: Outcome) {
         let ended = Ended { outcome, log: Bytes::from_static(b"log"), fuel: 1 };
-        self.on(Event::Ended { run, ended });
+        self.on(Event::Ended { run, ended, digest: None });
     }
 
     /// The store answers a save.

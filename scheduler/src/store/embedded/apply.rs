@@ -7,23 +7,23 @@ use sha2::{Digest as _, Sha256};
 
 use super::fail::Fail;
 use super::tables::{Content, Tables, decode, encode, meta};
-use crate::model::{ContentDigest, ContentVersion, Files, Lifecycle, RenderState, Revision, RevisionKey};
+use crate::model::{ContentVersion, Files, Lifecycle, RenderState, Revision, RevisionKey};
 use crate::store::rules::{self, At};
 use crate::store::{
     Change, ClientUpdate, Expected, HistoryEntry, NewRevision, RenderLog, RenderResult, StoreError, StoreLimits, Writer,
 };
 
-/// Files with their digests, taken before the write waits for its turn.
+/// The files that a write stores, with their digests, taken before the write waits for its turn.
 #[derive(Debug)]
 pub(super) struct Hashed {
-    digest: ContentDigest,
+    content: rules::Content,
     blobs: Vec<[u8; 32]>,
 }
 
 impl Hashed {
-    pub(super) fn of(files: &Files) -> Self {
-        let blobs = files.values().map(|content| Sha256::digest(content).into()).collect();
-        Self { digest: ContentDigest::of(files), blobs }
+    fn new(content: rules::Content) -> Self {
+        let blobs = content.files.values().map(|content| Sha256::digest(content).into()).collect();
+        Self { content, blobs }
     }
 }
 
@@ -40,13 +40,24 @@ pub(super) enum Write {
 
 impl Write {
     /// The files that it brings.
-    pub(super) fn files(&self) -> Option<&Files> {
+    fn files(&self) -> Option<&Files> {
         match self {
             Self::Create(new) => Some(&new.files),
             Self::Update(_, _, update) => update.files.as_ref(),
             Self::SaveResult(_, _, result) => result.files.as_ref(),
             Self::Delete(..) | Self::SetState(..) | Self::SaveLog(..) => None,
         }
+    }
+
+    /// What it stores of them.
+    pub(super) fn hashed(&self) -> Option<Hashed> {
+        let content = match self {
+            Self::Create(new) => rules::Content::accepted(&new.files),
+            Self::Update(_, _, update) => rules::Content::accepted(update.files.as_ref()?),
+            Self::SaveResult(_, _, result) => rules::Content::rendered(result.files.as_ref()?),
+            Self::Delete(..) | Self::SetState(..) | Self::SaveLog(..) => return None,
+        };
+        Some(Hashed::new(content))
     }
 
     /// Roughly how much memory it holds, in bytes.
@@ -84,12 +95,12 @@ impl Tables<'_> {
         limits: &StoreLimits,
         at: At,
     ) -> Result<Applied, Fail> {
-        let digest = hashed.map(|hashed| hashed.digest);
+        let content = hashed.map(|hashed| &hashed.content);
         match write {
             Write::Create(new) => {
                 let incarnation = self.meta.get(meta::INCARNATION)?.map(|value| value.value()).unwrap_or_default();
                 let uid = format!("{incarnation:016x}-{:x}", at.version.0);
-                let outcome = rules::create(new, digest, &uid, limits, at)?;
+                let outcome = rules::create(new, content, &uid, limits, at)?;
                 if let Some(there) = self.named(&new.namespace, &new.name)? {
                     return Err(StoreError::Exists(there.key).into());
                 }
@@ -97,7 +108,7 @@ impl Tables<'_> {
             }
             Write::Update(key, expected, update) => {
                 let current = self.current(key)?;
-                let outcome = rules::update(&current, *expected, update, digest, limits, at)?;
+                let outcome = rules::update(&current, *expected, update, content, limits, at)?;
                 self.put(Some(&current), outcome, hashed, Writer::Client, limits, at)
             }
             Write::Delete(key, expected) => {
@@ -109,7 +120,7 @@ impl Tables<'_> {
             }
             Write::SaveResult(key, rendered, result) => {
                 let current = self.current(key)?;
-                let outcome = rules::save_result(&current, *rendered, result, digest, limits, at)?;
+                let outcome = rules::save_result(&current, *rendered, result, content, limits, at)?;
                 let text = rules::bounded_log(&result.log, limits);
                 self.put_log(key, &RenderLog { content: *rendered, kept: true, ended_ms: at.now_ms, text })?;
                 self.put(Some(&current), outcome, hashed, Writer::Render, limits, at)
@@ -126,9 +137,13 @@ impl Tables<'_> {
             }
             Write::SaveLog(key, log) => {
                 self.current(key)?;
-                let text = rules::bounded_log(&log.text, limits);
-                self.put_log(key, &RenderLog { ended_ms: at.now_ms, text, ..log.clone() })?;
-                Ok(Applied { revision: None, change: None, before: None, wrote: true })
+                let there = self.log(key)?;
+                let wrote = rules::keeps_log(there.as_ref(), log);
+                if wrote {
+                    let text = rules::bounded_log(&log.text, limits);
+                    self.put_log(key, &RenderLog { ended_ms: at.now_ms, text, ..log.clone() })?;
+                }
+                Ok(Applied { revision: None, change: None, before: None, wrote })
             }
         }
     }
@@ -159,7 +174,7 @@ impl Tables<'_> {
             let hashed = if let Some(hashed) = hashed {
                 hashed
             } else {
-                fresh = Hashed::of(&files);
+                fresh = Hashed::new(rules::Content::rendered(&files));
                 &fresh
             };
             let (version, digest) = (revision.content_version, revision.content_digest);
@@ -184,6 +199,11 @@ impl Tables<'_> {
         let change = Change::Put(Arc::new(revision.clone()));
         let before = before.cloned().map(Arc::new);
         Ok(Applied { revision: Some(revision), change: Some(change), before, wrote: true })
+    }
+
+    fn log(&self, key: &RevisionKey) -> Result<Option<RenderLog>, Fail> {
+        let record = self.logs.get((&*key.namespace, &*key.name))?;
+        record.map(|bytes| decode(bytes.value(), || format!("the log of `{key}`"))).transpose()
     }
 
     fn put_log(&mut self, key: &RevisionKey, log: &RenderLog) -> Result<(), Fail> {

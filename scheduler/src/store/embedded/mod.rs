@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use self::apply::{Hashed, Write};
+use self::apply::Write;
 pub use self::check::CheckReport;
 use self::fail::{Fail, guarded};
 pub use self::open::{FileMedium, Medium, OpenError};
@@ -231,12 +231,12 @@ impl EmbeddedStore {
         let memory = memory.map_err(|_| StoreError::Closed)?;
         let (write, hashed) = if bytes > LARGE {
             let hash = move || {
-                let hashed = write.files().map(Hashed::of);
+                let hashed = write.hashed();
                 (write, hashed)
             };
             tokio::task::spawn_blocking(hash).await.map_err(|_| StoreError::Closed)?
         } else {
-            let hashed = write.files().map(Hashed::of);
+            let hashed = write.hashed();
             (write, hashed)
         };
         let (reply, answer) = oneshot::channel();

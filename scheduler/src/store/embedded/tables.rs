@@ -133,7 +133,7 @@ mod tests {
     /// needs a new [`FORMAT`], and a way from this one to that. (Before the first release it needs new digests here.)
     #[test]
     fn records_are_those_of_format_2() {
-        assert_eq!(FORMAT, 1);
+        assert_eq!(FORMAT, 2);
         let digest = ContentDigest([7; 32]);
         let condition = |kind: &'static str, status, configuration| Condition {
             kind: kind.into(),

@@ -229,8 +229,10 @@ impl PackageStore for MemoryStore {
     async fn save_log(&self, key: &RevisionKey, log: RenderLog) -> Result<(), StoreError> {
         let limits = self.shared.limits;
         self.write(Operation::SaveLog, Some(key), |state, at| {
-            let text = rules::bounded_log(&log.text, &limits);
-            state.set_log(key, RenderLog { ended_ms: at.now_ms, text, ..log })?;
+            if rules::keeps_log(state.record(key)?.log.as_ref(), &log) {
+                let text = rules::bounded_log(&log.text, &limits);
+                state.set_log(key, RenderLog { ended_ms: at.now_ms, text, ..log })?;
+            }
             Ok(((), None))
         })
         .await
