@@ -97,7 +97,7 @@ fn other_formats_are_refused_and_said() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     drop(open(&path).unwrap());
-    for (format, word) in [(2, "format 2"), (0, "format 0")] {
+    for (format, word) in [(3, "format 3"), (1, "format 1")] {
         let database = redb::Database::open(&path).unwrap();
         let transaction = database.begin_write().unwrap();
         transaction.open_table(META).unwrap().insert("format", format).unwrap();
@@ -105,8 +105,8 @@ fn other_formats_are_refused_and_said() {
         drop(database);
         let error = open(&path).unwrap_err();
         match error {
-            OpenError::Newer { found, .. } => assert_eq!((found, format), (2, 2)),
-            OpenError::Older { found, .. } => assert_eq!((found, format), (0, 0)),
+            OpenError::Newer { found, .. } => assert_eq!((found, format), (3, 3)),
+            OpenError::Older { found, .. } => assert_eq!((found, format), (1, 1)),
             other => panic!("{other:?}"),
         }
         assert!(error.to_string().contains(word) && error.to_string().contains("version"), "{error}");

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::world::{World, good};
-use crate::core::{Acquired, Event, Outcome, RenderExecutionStatus, Settings};
+use super::world::{World, broken, good};
+use crate::core::{Acquired, Ended, Event, Outcome, RenderExecutionStatus, Settings};
 use crate::events::TurningPoint;
-use crate::model::{Ending, Lifecycle, Reason, RenderState, RevisionKey};
+use crate::model::{Ending, ErrorClass, Lifecycle, Reason, RenderState, RevisionKey};
 use crate::queue::{self, Cost, Quota};
 
 fn world(workers: usize) -> World {
@@ -279,4 +279,31 @@ fn a_revision_that_another_scheduler_finished_is_let_go() {
     assert!(world.runs[&run].stopped);
     world.end(run, Outcome::Cancelled);
     assert!(world.core.is_idle() && world.saves.is_empty());
+}
+
+/// What was stopped, or broke, said something until then: it can be read. Whoever says nothing costs no write.
+#[test]
+fn what_a_render_said_until_it_was_stopped_is_kept() {
+    let mut world = world(1);
+    let key = world.draft("a");
+    let content = world.store[&key].content_version;
+    let run = world.run_of(&key).unwrap();
+    world.give(run);
+    cancel(&mut world, &key);
+    world.end(run, Outcome::Cancelled);
+    assert_eq!(world.logs, [content], "cancelled");
+
+    let broken_at = world.draft("b");
+    let run = world.run_of(&broken_at).unwrap();
+    world.give(run);
+    world.end(run, broken(ErrorClass::Transient));
+    assert_eq!(world.logs, [content, world.store[&broken_at].content_version], "broken, and tried again later");
+
+    let silent = world.draft("c");
+    let run = world.run_of(&silent).unwrap();
+    world.give(run);
+    world.edit_seen(&silent);
+    let ended = Ended { outcome: Outcome::Cancelled, log: bytes::Bytes::new(), fuel: 0 };
+    world.on(Event::Ended { run, ended, digest: None });
+    assert_eq!(world.logs.len(), 2, "it said nothing");
 }

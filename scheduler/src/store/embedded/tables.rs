@@ -168,7 +168,7 @@ mod tests {
         let hash = |record: Vec<u8>| ContentDigest(sha2::Sha256::digest(record).into()).to_string();
         let hashes = [encode(&revision), encode(&content), encode(&log)].map(|record| hash(record.unwrap()));
         let format_2 = [
-            "48129f6ec00a7fed4d3868e3966dad048c7a9ce1b91e26267ca838dc434e27dd",
+            "9a09ba1e93fd3a5ddb76d444cb713a72e4cd508616c1763a4a13d602d1be432b",
             "a8dd597d1931eb4f9be1c79cfadac60633c74219af6a11295b2d331959221d1f",
             "4d582b04fda8856e35b3e3f6166f737fd10da93753b0973980a6ff3bc8c8c91e",
         ];
