@@ -69,7 +69,7 @@ impl PrecompiledCode {
 
     pub(crate) fn load(&self, engine: &wasmtime::Engine) -> wasmtime::Result<wasmtime::Module> {
         let start = self.bytes.as_ptr().addr();
-        if self.in_place && IN_PLACE && start.is_multiple_of(rustix::param::page_size()) && claim(start) {
+        if self.in_place && IN_PLACE && start.is_multiple_of(page_size()) && claim(start) {
             // SAFETY: by the contract of `in_program`, the bytes are what the compiler made, stay for ever and are
             // never written.
             match unsafe { wasmtime::Module::deserialize_raw(engine, NonNull::from(self.bytes)) } {
@@ -198,6 +198,15 @@ pub(crate) fn map(engine: &wasmtime::Engine, file: CheckedFile, kind: Kind) -> w
 /// know how other processors than x86-64 learn of new code.
 const IN_PLACE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 
+/// The system's, from where wasmtime has it too: the C library. rustix reads it from what the kernel gave the process,
+/// which is not what a process under valgrind may look at.
+fn page_size() -> usize {
+    // SAFETY: asks for a number.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // It is known on every system; 4 KiB is the smallest that there is.
+    usize::try_from(size).unwrap_or(4096)
+}
+
 /// Lets an engine run code in memory that it does not own; see [`PrecompiledCode::in_program`].
 pub(crate) fn allow_in_place(config: &mut wasmtime::Config) {
     if IN_PLACE {
@@ -210,12 +219,12 @@ struct Pages;
 
 impl wasmtime::CustomCodeMemory for Pages {
     fn required_alignment(&self) -> usize {
-        rustix::param::page_size()
+        page_size()
     }
 
     fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
         use rustix::mm::MprotectFlags;
-        let length = length.next_multiple_of(rustix::param::page_size());
+        let length = length.next_multiple_of(page_size());
         // SAFETY: the range is the text of a compiled module: of a mapping that wasmtime made for it, or of constant
         // data of this program, which by the contract of `in_program` shares its pages with nothing that is written.
         // Both are readable before and after.
