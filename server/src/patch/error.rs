@@ -1,6 +1,7 @@
 //! Why a patch can't be carried out, with the answer that a client of Kubernetes expects.
 
-use crate::schema::{BodyError, Cause};
+use crate::api::Cause;
+use crate::schema::BodyError;
 
 /// Why a patch can't be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +94,11 @@ impl PatchError {
     pub fn causes(&self) -> Vec<Cause> {
         match self {
             Self::TooDeep { .. } | Self::Operation { .. } => {
-                vec![Cause { reason: "UnexpectedServerResponse", message: self.to_string(), field: String::new() }]
+                vec![Cause {
+                    reason: "UnexpectedServerResponse".to_owned(),
+                    message: self.to_string(),
+                    field: String::new(),
+                }]
             }
             _ => Vec::new(),
         }
