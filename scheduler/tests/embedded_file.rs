@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use portico_scheduler::model::{Ending, Files};
+use portico_scheduler::model::{ContentVersion, Ending, ErrorClass, Files};
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
 use portico_scheduler::store::{
-    ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, RenderResult, Select, StoreError, Watch as _,
+    ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, RenderResult, Select, StoreError,
+    StoreMeter, StoreOperation, Watch as _,
 };
 use redb::ReadableDatabase as _;
 
@@ -288,4 +290,36 @@ async fn a_check_finds_what_does_not_fit() {
         assert!(report.problems.iter().any(|problem| problem.contains(word)), "{word}: {report:#?}");
         assert!(!report.is_sound());
     }
+}
+
+/// Each call is timed, a client's and the scheduler's, and a refusal says of what class it was.
+#[tokio::test]
+async fn a_meter_hears_of_each_call() {
+    #[derive(Debug, Default)]
+    struct Told(std::sync::Mutex<Vec<(StoreOperation, Option<ErrorClass>)>>);
+    impl StoreMeter for Told {
+        fn called(&self, operation: StoreOperation, took: Duration, error: Option<ErrorClass>) {
+            assert!(took > Duration::ZERO);
+            self.0.lock().unwrap().push((operation, error));
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let told = Arc::new(Told::default());
+    let options = EmbeddedOptions { meter: Some(told.clone()), ..EmbeddedOptions::default() };
+    let store = EmbeddedStore::open(&directory.path().join("store"), options).unwrap();
+    let made = store.create(NewRevision::new("ns", "a", "repo", package("one"))).await.unwrap();
+    store.get(&made.key).await.unwrap();
+    let late = Expected::Content(ContentVersion(99));
+    store.update(&made.key, late, ClientUpdate::files(package("two"))).await.unwrap_err();
+    store.delete(&made.key, None).await.unwrap();
+    store.revision(&made.key).await.unwrap_err();
+    let heard = std::mem::take(&mut *told.0.lock().unwrap());
+    let expected = [
+        (StoreOperation::Create, None),
+        (StoreOperation::Get, None),
+        (StoreOperation::Update, Some(ErrorClass::Superseded)),
+        (StoreOperation::Delete, None),
+        (StoreOperation::Revision, Some(ErrorClass::Gone)),
+    ];
+    assert_eq!(heard, expected);
 }

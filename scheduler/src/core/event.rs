@@ -181,7 +181,12 @@ pub enum Action {
         key: RevisionKey,
     },
     /// Render what was acquired; answer with [`Event::Ended`].
-    Render(RunId),
+    Render {
+        /// The run.
+        run: RunId,
+        /// How long the revision waited for it.
+        waited: Waited,
+    },
     /// Stop this run at once. It is answered all the same.
     Stop(RunId),
     /// The run is over: give back its claim and whatever else is held for it.
@@ -218,6 +223,15 @@ pub enum Action {
     Settled(RevisionKey),
     /// Send a [`Event::Tick`] at this time; replaces what was asked for before.
     WakeAt(Time),
+}
+
+/// How long a revision waited for its render.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waited {
+    /// Since it was scheduled: quiet periods, waits after failures, claims and reads included.
+    pub scheduled: Duration,
+    /// For its turn: what more workers would have shortened.
+    pub turn: Duration,
 }
 
 /// A failure's end when there is nothing left to try.

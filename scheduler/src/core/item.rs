@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::event::{RunId, SaveId};
 use crate::events::TurningPoint;
 use crate::model::{ContentVersion, ObjectVersion, Priority, Revision, Tenant};
-use crate::queue::Ticket;
+use crate::queue::{Cost, Ticket};
 use crate::time::Time;
 
 /// A revision that waits, runs or is being saved. One with which there is nothing to do is not remembered: the truth is
@@ -14,6 +14,10 @@ use crate::time::Time;
 pub(super) struct Item {
     pub(super) tenant: Tenant,
     pub(super) priority: Priority,
+    /// What its render may use, where somebody says so.
+    pub(super) cost: Option<Cost>,
+    /// Since when it waits for the render that comes next, if it does.
+    pub(super) asked: Option<Time>,
     /// The newest that was seen of it.
     pub(super) object: ObjectVersion,
     pub(super) content: ContentVersion,
@@ -47,6 +51,8 @@ pub(super) struct Quiet {
 pub(super) struct Run {
     pub(super) id: RunId,
     pub(super) ticket: Ticket,
+    /// How long it waited for its turn.
+    pub(super) turn: Duration,
     /// What is rendered; `None` while it is being read.
     pub(super) content: Option<ContentVersion>,
     pub(super) fate: Fate,
@@ -78,10 +84,12 @@ pub(super) struct Saving {
 }
 
 impl Item {
-    pub(super) fn new(revision: &Revision, listed: u64) -> Self {
+    pub(super) fn new(revision: &Revision, cost: Option<Cost>, listed: u64) -> Self {
         Self {
             tenant: revision.tenant(),
             priority: revision.priority,
+            cost,
+            asked: None,
             object: revision.object_version,
             content: revision.content_version,
             run: None,

@@ -26,12 +26,12 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use event::{Acquired, Action, Ended, Event, Failure, Outcome, Peers, RunId, SaveId};
+pub use event::{Acquired, Action, Ended, Event, Failure, Outcome, Peers, RunId, SaveId, Waited};
 pub use settings::{Backoff, Settings, Supersede};
 
 use crate::events::TurningPoint;
-use crate::model::RevisionKey;
-use crate::queue::{AddError, Lengths, Queue, Quota, Request, State};
+use crate::model::{Revision, RevisionKey};
+use crate::queue::{AddError, Cost, Lengths, Queue, Quota, Request, State};
 use crate::time::Time;
 use item::{Fate, Item, Run};
 use list::Listing;
@@ -73,10 +73,22 @@ pub struct Counters {
     pub events: u64,
 }
 
+/// Says what a render of a revision may use; `None`: what any may.
+type AskCost = dyn Fn(&Revision) -> Option<Cost> + Send + Sync;
+
+struct CostOf(Box<AskCost>);
+
+impl std::fmt::Debug for CostOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CostOf").finish_non_exhaustive()
+    }
+}
+
 /// The state machine.
 #[derive(Debug)]
 pub struct Core {
     settings: Settings,
+    cost_of: CostOf,
     queue: Queue<RevisionKey, Arc<str>, Arc<str>>,
     items: HashMap<RevisionKey, Item>,
     runs: HashMap<RunId, RevisionKey>,
@@ -103,6 +115,7 @@ impl Core {
         Self {
             queue: Queue::new(crate::queue::Settings { slots: 0, ..settings.queue.clone() }),
             settings,
+            cost_of: CostOf(Box::new(|_| None)),
             items: HashMap::new(),
             runs: HashMap::new(),
             saves: HashMap::new(),
@@ -119,6 +132,13 @@ impl Core {
             counters: Counters::default(),
             actions: Vec::new(),
         }
+    }
+
+    /// Asks this what a render of a revision may use, each time that a revision is seen; where it answers `None`, it is
+    /// [`Settings::cost`]. What waits has its turn with what was said last; what runs keeps what it was given.
+    #[must_use]
+    pub fn with_cost(self, cost_of: impl Fn(&Revision) -> Option<Cost> + Send + Sync + 'static) -> Self {
+        Self { cost_of: CostOf(Box::new(cost_of)), ..self }
     }
 
     /// What is to be done now that this has happened.
@@ -213,7 +233,7 @@ impl Core {
                 continue;
             }
             item.quiet = None;
-            item.run = Some(Run { id, ticket: taken.ticket, content: None, fate: Fate::Kept });
+            item.run = Some(Run { id, ticket: taken.ticket, turn: taken.waited, content: None, fate: Fate::Kept });
             self.runs.insert(id, taken.key.clone());
             self.actions.push(Action::Acquire { run: id, key: taken.key });
         }
@@ -240,12 +260,13 @@ impl Core {
 
     /// Puts a revision into the queue, not before `due`.
     fn enqueue(&mut self, key: &RevisionKey, due: Time, now: Time) {
-        let Some(item) = self.items.get(key) else { return };
+        let Some(item) = self.items.get_mut(key) else { return };
+        item.asked.get_or_insert(now);
         let request = Request {
             tenant: &item.tenant.namespace,
             member: &item.tenant.repository,
             priority: item.priority,
-            cost: self.settings.cost,
+            cost: item.cost.unwrap_or(self.settings.cost),
         };
         match self.queue.add_at(key, request, due, now) {
             Ok(_) => {}

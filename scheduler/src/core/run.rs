@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::Core;
-use super::event::{Acquired, Action, Ended, Failure, Outcome, RunId};
+use super::event::{Acquired, Action, Ended, Failure, Outcome, RunId, Waited};
 use super::item::{Fate, Run};
 use crate::dispatch::Call;
 use crate::events::TurningPoint;
@@ -37,7 +37,9 @@ impl Core {
                 item.content = revision.content_version;
                 run.content = Some(revision.content_version);
                 self.counters.started += 1;
-                self.actions.push(Action::Render(id));
+                let asked = item.asked.take().unwrap_or(now);
+                let waited = Waited { scheduled: now.since(asked), turn: run.turn };
+                self.actions.push(Action::Render { run: id, waited });
                 self.actions.push(Action::Write(key.clone(), Call::Rendering(revision.content_version)));
                 self.emit(&key, TurningPoint::Started);
             }

@@ -20,6 +20,7 @@ impl Core {
             }
             item.object = revision.object_version;
             item.priority = revision.priority;
+            item.cost = (self.cost_of.0)(revision);
         }
         if !revision.is_unfinished() {
             self.seen_finished(revision, now);
@@ -29,7 +30,8 @@ impl Core {
             if self.recent.knows(key, revision.object_version) {
                 return;
             }
-            self.items.insert(key.clone(), Item::new(revision, self.listing.number()));
+            let item = Item::new(revision, (self.cost_of.0)(revision), self.listing.number());
+            self.items.insert(key.clone(), item);
             self.enqueue(key, now, now);
             if self.queue.state(key).is_some() {
                 self.emit(key, TurningPoint::Scheduled);

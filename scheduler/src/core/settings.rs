@@ -9,7 +9,8 @@ use crate::queue::{self, Cost};
 pub struct Settings {
     /// The queue: length, memory, quotas, ageing.
     pub queue: queue::Settings,
-    /// What a render may use, for the quotas: the sandbox's own limits.
+    /// What a render may use, for the quotas, where nobody says it of the revision: the sandbox's own limits. See
+    /// [`super::Core::with_cost`].
     pub cost: Cost,
     /// Edits faster than a render.
     pub supersede: Supersede,

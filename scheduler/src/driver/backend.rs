@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::core::Ended;
-use crate::model::{ContentVersion, Files, RevisionKey};
+use crate::model::{ContentVersion, Files, Revision, RevisionKey};
+use crate::queue::Cost;
 
 /// Renders packages. Called from many threads at once.
 pub trait RenderBackend: Send + Sync + 'static {
@@ -24,6 +25,14 @@ pub trait RenderBackend: Send + Sync + 'static {
     /// nobody knows.
     fn configuration(&self) -> u64 {
         0
+    }
+
+    /// What a render of this revision may use at most, by the limits that hold for it; `None`:
+    /// [`crate::core::Settings::cost`]. Asked each time that a revision is seen, under the scheduler's lock: it must be
+    /// cheap and must not call back.
+    fn cost(&self, revision: &Revision) -> Option<Cost> {
+        let _ = revision;
+        None
     }
 }
 
@@ -51,6 +60,12 @@ pub trait Workers: Send + Sync + 'static {
     /// As [`RenderBackend::configuration`].
     fn configuration(&self) -> u64 {
         0
+    }
+
+    /// As [`RenderBackend::cost`].
+    fn cost(&self, revision: &Revision) -> Option<Cost> {
+        let _ = revision;
+        None
     }
 }
 
@@ -85,6 +100,10 @@ impl Workers for Threads {
 
     fn configuration(&self) -> u64 {
         self.backend.configuration()
+    }
+
+    fn cost(&self, revision: &Revision) -> Option<Cost> {
+        self.backend.cost(revision)
     }
 }
 

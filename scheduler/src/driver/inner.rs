@@ -1,7 +1,7 @@
 //! The core with its lock, and the hands that do what it says.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::backend::{Cancel, Job, Workers};
 use super::claims::Sharing;
 use super::keeper::Order;
+use super::meter::{Meter, RenderEnd};
 use crate::core::{Acquired, Action, Core, Ended, Event, Failure, Outcome, RunId};
 use crate::dispatch::WriteDispatcher;
 use crate::events::{EventSink, Recorder, TurningPoint};
@@ -28,6 +29,7 @@ pub(super) struct Inner<S> {
     pub(super) runtime: Handle,
     pub(super) dispatcher: WriteDispatcher<S>,
     pub(super) sharing: Option<Sharing>,
+    pub(super) meter: Arc<dyn Meter>,
     origin: Instant,
     state: Mutex<State>,
     /// When the core wants to be woken.
@@ -37,6 +39,8 @@ pub(super) struct Inner<S> {
     pub(super) idle: Notify,
     /// How many workers there are to be.
     pub(super) wanted: AtomicUsize,
+    /// Whether the store's watch is there.
+    pub(super) watching: AtomicBool,
 }
 
 struct State {
@@ -65,6 +69,7 @@ pub(super) struct Parts<S> {
     pub(super) dispatcher: WriteDispatcher<S>,
     pub(super) sharing: Option<Sharing>,
     pub(super) core: Core,
+    pub(super) meter: Arc<dyn Meter>,
     pub(super) recorder: Recorder,
     pub(super) alarm: watch::Sender<Option<Time>>,
     pub(super) orders: mpsc::UnboundedSender<Order>,
@@ -72,7 +77,7 @@ pub(super) struct Parts<S> {
 
 impl<S: PackageStore + Claims> Inner<S> {
     pub(super) fn new(parts: Parts<S>) -> Self {
-        let Parts { store, workers, sink, clock, dispatcher, sharing, core, recorder, alarm, orders } = parts;
+        let Parts { store, workers, sink, clock, dispatcher, sharing, core, meter, recorder, alarm, orders } = parts;
         Self {
             store,
             workers,
@@ -81,12 +86,14 @@ impl<S: PackageStore + Claims> Inner<S> {
             runtime: Handle::current(),
             dispatcher,
             sharing,
+            meter,
             origin: Instant::now(),
             state: Mutex::new(State { core, recorder, runs: HashMap::new(), waiting: HashMap::new() }),
             alarm,
             orders,
             idle: Notify::new(),
             wanted: AtomicUsize::new(0),
+            watching: AtomicBool::new(false),
         }
     }
 
@@ -135,12 +142,15 @@ impl<S: PackageStore + Claims> Inner<S> {
 
     pub(super) fn change(self: &Arc<Self>, change: impl FnOnce(&mut Core, Time) -> Vec<Action>) {
         let mut state = self.lock();
+        let began = std::time::Instant::now();
         let now = self.now();
         let actions = change(&mut state.core, now);
         let mut freed = Vec::new();
         for action in actions {
             self.act(&mut state, action, now, &mut freed);
         }
+        self.meter.turn(began.elapsed());
+        drop(state);
         for claim in freed {
             self.release(claim);
         }
@@ -173,7 +183,10 @@ impl<S: PackageStore + Claims> Inner<S> {
                     inner.event(Event::Acquired { run, result });
                 });
             }
-            Action::Render(run) => self.render(state, run),
+            Action::Render { run, waited } => {
+                self.meter.started(waited);
+                self.render(state, run);
+            }
             Action::Stop(run) => {
                 if let Some(held) = state.runs.get(&run) {
                     held.cancel.cancel();
@@ -243,12 +256,14 @@ impl<S: PackageStore + Claims> Inner<S> {
         let rendering = self.workers.run(job);
         let inner = Arc::clone(self);
         self.runtime.spawn(async move {
+            let began = Instant::now();
             // In a task of its own: a render that panics must not keep its slot.
             let ended = inner.runtime.spawn(rendering).await.unwrap_or_else(|error| {
                 let text = error.try_into_panic().map_or_else(|_| "cancelled".to_owned(), |panic| panic_text(&*panic));
                 tracing::error!(%key, "the render panicked: {text}");
                 broken(Failure::new(ErrorClass::Unclassified, format!("the renderer panicked: {text}")))
             });
+            inner.meter.ended(end_of(&ended.outcome), began.elapsed());
             let (ended, digest) = finished(ended, files).await;
             inner.event(Event::Ended { run, ended, digest });
         });
@@ -306,6 +321,15 @@ impl<S: PackageStore + Claims> Inner<S> {
 /// A failure of the store, for the core.
 pub(super) fn failure(error: &StoreError) -> Failure {
     Failure { retry_after: error.retry_after(), ..Failure::new(error.class(), error.to_string()) }
+}
+
+fn end_of(outcome: &Outcome) -> RenderEnd {
+    match outcome {
+        Outcome::Rendered { ending, .. } if ending.rendered => RenderEnd::Succeeded,
+        Outcome::Rendered { .. } => RenderEnd::Failed,
+        Outcome::Cancelled => RenderEnd::Stopped,
+        Outcome::Broken(_) => RenderEnd::Broken,
+    }
 }
 
 /// From this many bytes of files on, they are worked on off the threads of the async runtime.

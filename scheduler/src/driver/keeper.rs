@@ -1,5 +1,6 @@
 //! The one task that watches the store and lists it: never two listings at once, never two sweeps.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -38,8 +39,13 @@ pub(super) async fn keep<S: PackageStore + Claims>(
         let ended = match began.await {
             Ok(watch) => {
                 failures = 0;
+                alive.watching.store(true, Ordering::SeqCst);
                 drop(alive);
-                follow(&inner, watch, &mut orders, &settings).await
+                let ended = follow(&inner, watch, &mut orders, &settings).await;
+                if let Some(alive) = inner.upgrade() {
+                    alive.watching.store(false, Ordering::SeqCst);
+                }
+                ended
             }
             Err(error) => Some(error),
         };
@@ -74,7 +80,11 @@ async fn follow<S: PackageStore + Claims>(
             event = watch.next() => {
                 let alive = inner.upgrade()?;
                 match event {
-                    Ok(WatchEvent { change: Change::Put(revision), .. }) => {
+                    Ok(WatchEvent { version, change: Change::Put(revision), .. }) => {
+                        if version.0 == revision.content_version.0 {
+                            let lag = alive.clock.now_ms().saturating_sub(revision.changed_ms);
+                            alive.meter.lag(Duration::from_millis(lag));
+                        }
                         alive.seen(Arc::unwrap_or_clone(revision));
                     }
                     Ok(WatchEvent { change: Change::Deleted(key), .. }) => alive.gone(&key),

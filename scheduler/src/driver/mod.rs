@@ -7,6 +7,7 @@ mod backend;
 mod claims;
 mod inner;
 mod keeper;
+mod meter;
 #[cfg(feature = "runtime")]
 mod runtime;
 mod settings;
@@ -17,6 +18,7 @@ use std::sync::{Arc, Weak};
 use tokio::sync::{mpsc, watch};
 
 pub use backend::{Cancel, Job, RenderBackend, Rendering, Threads, Workers};
+pub use meter::{Meter, RenderEnd, Unmetered};
 #[cfg(feature = "runtime")]
 pub use runtime::RuntimeBackend;
 pub use settings::Settings;
@@ -95,14 +97,16 @@ impl<S: PackageStore + Claims> RenderScheduler<S> {
         let (alarm, alarms) = watch::channel(None);
         let (orders, ordered) = mpsc::unbounded_channel();
         let dispatcher = WriteDispatcher::new(store.clone(), settings.dispatch.clone(), settings.core.seed);
+        let asked = Arc::clone(&workers);
         let parts = Parts {
             store,
+            core: Core::new(settings.core.clone()).with_cost(move |revision| asked.cost(revision)),
+            meter: Arc::clone(&settings.meter),
             workers,
             sink,
             clock,
             dispatcher,
             sharing: shared.map(|shared| Sharing::new(shared.registration, shared.lease)),
-            core: Core::new(settings.core.clone()),
             recorder: Recorder::new(settings.events.clone()),
             alarm,
             orders,
@@ -244,6 +248,11 @@ impl<S: PackageStore + Claims> RenderScheduler<S> {
         self.inner.with(Core::oldest).map(|since| now.since(since))
     }
 
+    /// Whether it hears of the store's changes: it has listed what is unfinished, and its watch has not broken since.
+    pub fn is_watching(&self) -> bool {
+        self.inner.watching.load(Ordering::SeqCst)
+    }
+
     /// Its session with the store.
     pub fn store(&self) -> &S {
         &self.inner.store
@@ -257,6 +266,16 @@ impl<S: PackageStore + Claims> RenderScheduler<S> {
     /// What its writes came to.
     pub fn write_counters(&self) -> dispatch::Counters {
         self.inner.dispatcher.counters()
+    }
+
+    /// What its writes hold now.
+    pub fn write_gauges(&self) -> dispatch::Gauges {
+        self.inner.dispatcher.gauges()
+    }
+
+    /// Renders that may run at once: what [`start_processing`](Self::start_processing) was told.
+    pub fn workers(&self) -> usize {
+        self.inner.wanted.load(Ordering::SeqCst)
     }
 }
 

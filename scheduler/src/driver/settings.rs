@@ -1,7 +1,9 @@
 //! What an operator can set of the driver.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::meter::{Meter, Unmetered};
 use crate::core;
 use crate::dispatch::DispatchLimits;
 use crate::events::EventLimits;
@@ -24,6 +26,8 @@ pub struct Settings {
     /// How long to wait after a watch or a listing failed; twice as long after each further time, at most a hundred
     /// times as long. Default: 100 ms.
     pub reconnect: Duration,
+    /// Who hears of what takes time. Default: nobody.
+    pub meter: Arc<dyn Meter>,
 }
 
 impl Default for Settings {
@@ -36,6 +40,7 @@ impl Default for Settings {
             page: 500,
             configuration: Duration::from_secs(5),
             reconnect: Duration::from_millis(100),
+            meter: Arc::new(Unmetered),
         }
     }
 }

@@ -15,7 +15,8 @@ pub struct Request<'a, G, M> {
     pub tenant: &'a G,
     /// Which part of the tenant's. A key never changes its tenant or member while it is in the queue.
     pub member: &'a M,
-    /// How urgent it is. Of several adds of a key that waits, the most urgent counts.
+    /// How urgent it is, no more than its tenant's [`super::Quota::highest`]. Of several adds of a key that waits, the most
+    /// urgent counts.
     pub priority: Priority,
     /// What it will use. Of several adds, the last counts that came before its turn.
     pub cost: Cost,
@@ -83,7 +84,7 @@ impl<K: Hash + Eq + Clone, G: Hash + Eq + Clone, M: Hash + Eq + Clone> Queue<K, 
             return Err(AddError::Never { resource, wanted, most });
         }
         let hash = self.hasher.hash_one(key);
-        let class = class_of(request.priority);
+        let class = class_of(request.priority.min(quota.highest));
         if let Some(at) = self.find_hashed(key, hash) {
             return Ok(self.join(at, class, request.cost, due, now));
         }

@@ -9,6 +9,7 @@
 //!   within a tenant its members do, and within a member the first comes first. Who has waited for
 //!   [`Settings::age`] moves up a class: what was added with the lowest priority is in the highest after twice that.
 //! - **Delays.** Of several the earliest wins; an add without one overtakes them all.
+//!   An operator bounds which class a tenant may ask for.
 //! - **Quotas.** Running ones in all and for a tenant, memory in all and for a tenant, fuel for a tenant. A tenant at
 //!   its quota waits in order, costs nothing and holds up nobody else. The first that needs more memory than is free
 //!   has it reserved: others may only use what will be left beside it. What can never be served is refused at once.

@@ -1,11 +1,13 @@
 //! What the queue may hold and give out.
 
+use std::collections::HashSet;
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::Queue;
 use super::entry::{FIFO, Group, Parked};
 use super::slab::NIL;
+use super::{Queue, class_of};
+use crate::model::Priority;
 use crate::time::Time;
 
 /// What the queue may hold and give out at once.
@@ -60,11 +62,18 @@ pub struct Quota {
     pub memory: u64,
     /// Fuel over time; `None`: as much as they want.
     pub fuel: Option<Fuel>,
+    /// The most urgent class that it may ask for.
+    ///
+    /// - Problem: whoever may say how urgent something is says the most urgent.
+    /// - Mechanism: what asks for a higher class is added with this one, and ages from there as any other.
+    /// - Default: [`Priority::High`]: as it asks for.
+    /// - Does not stop: ageing, which is everybody's right.
+    pub highest: Priority,
 }
 
 impl Default for Quota {
     fn default() -> Self {
-        Self { running: u32::MAX, memory: u64::MAX, fuel: None }
+        Self { running: u32::MAX, memory: u64::MAX, fuel: None, highest: Priority::High }
     }
 }
 
@@ -163,10 +172,17 @@ impl<K: Hash + Eq + Clone, G: Hash + Eq + Clone, M: Hash + Eq + Clone> Queue<K, 
 
     /// Brings tenants and waiting entries in line with the settings.
     fn apply(&mut self, now: Time) -> Vec<K> {
+        let mut lowered = HashSet::new();
         for at in 0..self.groups.bound() {
             let Some(key) = &self.groups[at].key else { continue };
             let quota = self.quota_of(key);
+            if quota.highest < self.groups[at].quota.highest {
+                lowered.insert(at);
+            }
             self.set_group_quota(at, quota, now);
+        }
+        if !lowered.is_empty() {
+            self.lower(&lowered, now);
         }
         // Memory that was granted under the old settings may be more than there is now.
         while self.granted.front() != NIL {
@@ -203,6 +219,28 @@ impl<K: Hash + Eq + Clone, G: Hash + Eq + Clone, M: Hash + Eq + Clone> Queue<K, 
         }
         self.grant();
         hopeless
+    }
+
+    /// Takes what these tenants have in a class that they may not ask for any more down to the highest that they may.
+    fn lower(&mut self, tenants: &HashSet<u32>, now: Time) {
+        for at in 0..self.entries.bound() {
+            let entry = &self.entries[at];
+            if entry.key.is_none() {
+                continue;
+            }
+            let (listed, group) = (entry.state == super::State::Ready, self.members[entry.member].group);
+            let highest = class_of(self.groups[group].quota.highest);
+            if entry.class <= highest || !tenants.contains(&group) {
+                continue;
+            }
+            if listed {
+                self.unlist(at);
+            }
+            self.entries[at].class = highest;
+            if listed {
+                self.list(at, now);
+            }
+        }
     }
 
     fn set_group_quota(&mut self, at: u32, quota: Quota, now: Time) {

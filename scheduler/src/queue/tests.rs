@@ -162,6 +162,46 @@ fn of_several_priorities_the_most_urgent_counts() {
     assert_eq!(order(&mut queue, ms(0)), ["a", "b"]);
 }
 
+/// Who may ask for which priority is the operator's word, not the asker's.
+#[test]
+fn nobody_is_in_a_higher_class_than_the_operator_allows() {
+    let mut queue = queue(1);
+    let bulk = Some(Quota { highest: Priority::Low, ..Quota::default() });
+    assert!(queue.set_quota(&"bulk", bulk, ms(0)).is_empty());
+    let of = |tenant, priority| Request { priority, ..request(tenant) };
+    add(&mut queue, "pushed", of(&"bulk", Priority::High), ms(0));
+    add(&mut queue, "normal", of(&"t", Priority::Normal), ms(0));
+    add(&mut queue, "pushed", of(&"bulk", Priority::High), ms(0));
+    assert_eq!(order(&mut queue, ms(0)), ["normal", "pushed"]);
+
+    // What waits already, or will be ready again, is taken down when the bound is, and not when it only stays.
+    add(&mut queue, "runs", of(&"u", Priority::Normal), ms(0));
+    let runs = queue.take(ms(0)).unwrap();
+    for key in ["runs", "urgent"] {
+        add(&mut queue, key, of(&"u", Priority::High), ms(0));
+    }
+    queue.add_at(&"later".to_owned(), of(&"u", Priority::High), ms(5), ms(0)).unwrap();
+    let normal = Some(Quota { highest: Priority::Normal, ..Quota::default() });
+    assert!(queue.set_quota(&"u", normal, ms(0)).is_empty());
+    let low = Some(Quota { highest: Priority::Low, ..Quota::default() });
+    assert!(queue.set_quota(&"u", low, ms(0)).is_empty());
+    queue.finish(runs.ticket, 0, ms(10));
+    for key in ["n1", "n2"] {
+        add(&mut queue, key, of(&"t", Priority::Normal), ms(10));
+    }
+    assert_eq!(order(&mut queue, ms(10)), ["n1", "n2", "urgent", "runs", "later"]);
+
+    // It ages as any other does, and is not taken back for that.
+    let aged = ms(10) + AGE + AGE;
+    add(&mut queue, "aged", of(&"u", Priority::High), ms(10));
+    queue.set_slots(0);
+    assert!(queue.take(ms(10) + AGE).is_none() && queue.take(aged).is_none(), "there is no slot");
+    assert!(queue.set_quota(&"u", low, aged).is_empty());
+    add(&mut queue, "normal", of(&"t", Priority::Normal), aged);
+    queue.set_slots(1);
+    assert_eq!(order(&mut queue, aged), ["aged", "normal"]);
+}
+
 #[test]
 fn of_several_delays_the_earliest_wins_and_a_real_add_overtakes() {
     let mut queue = queue(1);
@@ -503,7 +543,7 @@ proptest! {
                 Step::Slots(slots) => queue.set_slots(slots),
                 Step::Quota { tenant, running, memory, fuel } => {
                     let fuel = fuel.then_some(Fuel { per_second: 100, most: 1000 });
-                    for key in queue.set_quota(&tenant, Some(Quota { running, memory, fuel }), now) {
+                    for key in queue.set_quota(&tenant, Some(Quota { running, memory, fuel, ..Quota::default() }), now) {
                         prop_assert!(model.waiting.remove(&key));
                     }
                 }
@@ -521,7 +561,7 @@ proptest! {
         }
         // Everything ends: all that waits is served, each key once, within its bounds.
         for key in 0..4 {
-            let quota = Quota { running: 2, memory: 12 * MIB, fuel: None };
+            let quota = Quota { running: 2, memory: 12 * MIB, ..Quota::default() };
             for gone in queue.set_quota(&key, Some(quota), now) { prop_assert!(model.waiting.remove(&gone)); }
         }
         let settings = Settings { slots: 3, memory: 20 * MIB, keys: 30, ..Settings::default() };

@@ -19,6 +19,7 @@ mod error;
 mod events;
 mod limits;
 pub mod memory;
+mod meter;
 pub mod rules;
 mod types;
 
@@ -32,6 +33,7 @@ pub use error::StoreError;
 pub use events::{Change, EventLog, LogWatch, Watch, WatchEvent};
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
+pub use meter::{StoreMeter, StoreOperation};
 pub use types::{
     ClientUpdate, Expected, HistoryEntry, NewRevision, Page, PageToken, RenderLog, RenderResult, Select, Snapshot,
     Writer,

@@ -1,6 +1,7 @@
 //! The scenarios of the shared reports, by their names, on the whole scheduler: core, driver, dispatcher and a store in
 //! memory with faults. Time is tokio's, paused: a second costs nothing and is exact.
 
+mod founding;
 mod s50_burst_of_edits;
 mod s51_stale_result_dropped;
 mod s52_publish_waits_for_render;

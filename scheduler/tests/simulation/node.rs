@@ -184,7 +184,7 @@ impl Node {
                     _ => self.acquired(run, Acquired::Held(Duration::from_secs(1))),
                 }
             }
-            core::Action::Render(run) => {
+            core::Action::Render { run, .. } => {
                 let running = self.runs.get_mut(&run).expect("only what was acquired is rendered");
                 assert!(running.content.is_some() && !running.rendering);
                 running.rendering = true;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::world::{World, broken, good};
-use crate::core::{Acquired, Ended, Event, Outcome, RenderExecutionStatus, Settings};
+use crate::core::{Acquired, Core, Ended, Event, Outcome, RenderExecutionStatus, Settings};
 use crate::events::TurningPoint;
-use crate::model::{Ending, ErrorClass, Lifecycle, Reason, RenderState, RevisionKey};
+use crate::model::{Ending, ErrorClass, Lifecycle, Reason, RenderState, Revision, RevisionKey};
 use crate::queue::{self, Cost, Quota};
 
 fn world(workers: usize) -> World {
@@ -306,4 +306,36 @@ fn what_a_render_said_until_it_was_stopped_is_kept() {
     let ended = Ended { outcome: Outcome::Cancelled, log: bytes::Bytes::new(), fuel: 0 };
     world.on(Event::Ended { run, ended, digest: None });
     assert_eq!(world.logs.len(), 2, "it said nothing");
+}
+
+/// What a render may use is the limits' word on this revision: a large one is given what it needs, in its turn, and none is
+/// begun that can never have it.
+#[test]
+fn a_large_render_has_its_memory_reserved_and_one_that_is_too_large_is_refused() {
+    let queue = queue::Settings { memory: 100, ..queue::Settings::default() };
+    let settings = Settings { queue, cost: Cost { memory: 30, fuel: 0 }, ..Settings::default() };
+    let mut world = World::new(settings, 0);
+    let costs = |revision: &Revision| match &*revision.key.namespace {
+        "large" => Some(Cost { memory: 80, fuel: 0 }),
+        "huge" => Some(Cost { memory: 101, fuel: 0 }),
+        _ => None,
+    };
+    world.core = std::mem::replace(&mut world.core, Core::new(Settings::default())).with_cost(costs);
+    world.on(Event::Workers(9));
+    let first = world.draft("first");
+    world.give(world.run_of(&first).unwrap());
+    let large = world.create("large", "large");
+    let huge = world.create("huge", "huge");
+    world.notify();
+    let small: Vec<_> = (0..3).map(|n| world.draft(&format!("small{n}"))).collect();
+    // 30 of 100 are used, 80 are kept for the large one: nothing of 30 fits beside it.
+    assert_eq!(world.core.lengths().reserving, 2);
+    assert!(world.run_of(&large).is_none() && small.iter().all(|key| world.run_of(key).is_none()));
+    world.end(world.run_of(&first).unwrap(), good());
+    assert!(world.run_of(&large).is_some(), "it has what became free");
+    world.render(&large);
+    assert!(small.iter().all(|key| world.run_of(key).is_some()));
+    let Some(RenderState::Ended(ending)) = world.state(&huge) else { panic!("{:?}", world.state(&huge)) };
+    assert_eq!(ending.reason, Reason::InvalidPackage);
+    assert!(ending.message.contains("101 of memory"), "{}", ending.message);
 }

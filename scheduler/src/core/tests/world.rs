@@ -99,7 +99,7 @@ impl World {
                 let running = Running { key, content: None, rendering: false, stopped: false };
                 self.runs.insert(run, running);
             }
-            Action::Render(run) => {
+            Action::Render { run, .. } => {
                 let running = self.runs.get_mut(&run).expect("only what was acquired is rendered");
                 assert!(running.content.is_some() && !running.rendering);
                 running.rendering = true;

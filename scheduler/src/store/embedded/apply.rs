@@ -10,7 +10,8 @@ use super::tables::{Content, Tables, decode, encode, meta};
 use crate::model::{ContentVersion, Files, Lifecycle, RenderState, Revision, RevisionKey};
 use crate::store::rules::{self, At};
 use crate::store::{
-    Change, ClientUpdate, Expected, HistoryEntry, NewRevision, RenderLog, RenderResult, StoreError, StoreLimits, Writer,
+    Change, ClientUpdate, Expected, HistoryEntry, NewRevision, RenderLog, RenderResult, StoreError, StoreLimits,
+    StoreOperation, Writer,
 };
 
 /// The files that a write stores, with their digests, taken before the write waits for its turn.
@@ -58,6 +59,18 @@ impl Write {
             Self::Delete(..) | Self::SetState(..) | Self::SaveLog(..) => return None,
         };
         Some(Hashed::new(content))
+    }
+
+    /// Its kind.
+    pub(super) fn operation(&self) -> StoreOperation {
+        match self {
+            Self::Create(_) => StoreOperation::Create,
+            Self::Update(..) => StoreOperation::Update,
+            Self::Delete(..) => StoreOperation::Delete,
+            Self::SaveResult(..) => StoreOperation::SaveResult,
+            Self::SetState(..) => StoreOperation::SetState,
+            Self::SaveLog(..) => StoreOperation::SaveLog,
+        }
     }
 
     /// Roughly how much memory it holds, in bytes.

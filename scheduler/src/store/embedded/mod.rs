@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -29,7 +29,7 @@ use self::writer::{Answer, Counters, Job, Order};
 use super::{
     Claim, ClaimOutcome, ClaimTable, Claims, ClientUpdate, Clock, EventLog, Expected, HistoryEntry, Instance, LogWatch,
     NewRevision, PackageStore, Page, PageToken, Registration, RenderLog, RenderResult, Select, Snapshot, StoreError,
-    StoreLimits, SystemClock,
+    StoreLimits, StoreMeter, StoreOperation, SystemClock,
 };
 use crate::model::{ContentVersion, Files, ObjectVersion, RenderState, Revision, RevisionKey};
 
@@ -56,6 +56,8 @@ pub struct EmbeddedOptions {
     /// Keep in the file, with each commit, what makes it open at once after a crash. Otherwise a commit waits for the disk
     /// once instead of twice, and after a crash the whole file is read.
     pub quick_repair: bool,
+    /// Who hears of each call.
+    pub meter: Option<Arc<dyn StoreMeter>>,
 }
 
 impl Default for EmbeddedOptions {
@@ -69,6 +71,7 @@ impl Default for EmbeddedOptions {
             queue_bytes: 256 << 20,
             batch: 256,
             quick_repair: true,
+            meter: None,
         }
     }
 }
@@ -97,6 +100,7 @@ struct Core {
     batch: usize,
     quick_repair: bool,
     counters: Counters,
+    meter: Option<Arc<dyn StoreMeter>>,
 }
 
 /// Ends the writer with the last handle: when it is dropped, all that was ordered is done and the lock is given back.
@@ -157,6 +161,7 @@ impl EmbeddedStore {
             batch: options.batch.max(1),
             quick_repair: options.quick_repair,
             counters: Counters::default(),
+            meter: options.meter,
         });
         let (orders, received) = mpsc::channel(options.queue.max(1));
         let shared = Arc::clone(&core);
@@ -199,12 +204,12 @@ impl EmbeddedStore {
     /// not at all, in place of one that is there. A copy gives uids of its own.
     pub async fn backup(&self, to: &Path) -> Result<(), StoreError> {
         let (to, own) = (to.to_owned(), self.core.name.clone());
-        self.view(move |view| backup::copy(&view, &own, &to)).await
+        self.view(StoreOperation::Maintain, move |view| backup::copy(&view, &own, &to)).await
     }
 
     /// Looks at everything that is stored: digests, indices, counts.
     pub async fn check(&self) -> Result<CheckReport, StoreError> {
-        self.view(|view| check::check(&view)).await
+        self.view(StoreOperation::Maintain, |view| check::check(&view)).await
     }
 
     /// [`EmbeddedStore::check`] of a file that no process has open, with the checksums of its pages. Blocks.
@@ -214,15 +219,36 @@ impl EmbeddedStore {
 
     async fn view<T: Send + 'static>(
         &self,
+        operation: StoreOperation,
         read: impl FnOnce(View) -> Result<T, Fail> + Send + 'static,
     ) -> Result<T, StoreError> {
         let core = Arc::clone(&self.core);
-        let task = tokio::task::spawn_blocking(move || core.view(read));
-        // Lost with its runtime.
-        task.await.map_err(|_| StoreError::Closed)?
+        let viewed = async move {
+            let task = tokio::task::spawn_blocking(move || core.view(read));
+            // Lost with its runtime.
+            task.await.map_err(|_| StoreError::Closed)?
+        };
+        self.timed(operation, viewed).await
     }
 
     async fn write(&self, write: Write) -> Answer {
+        self.timed(write.operation(), self.ordered(write)).await
+    }
+
+    /// Does a call and tells the meter of it.
+    async fn timed<T>(
+        &self,
+        operation: StoreOperation,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let Some(meter) = &self.core.meter else { return call.await };
+        let began = Instant::now();
+        let result = call.await;
+        meter.called(operation, began.elapsed(), result.as_ref().err().map(StoreError::class));
+        result
+    }
+
+    async fn ordered(&self, write: Write) -> Answer {
         let Some(orders) = &self.writer.orders else { return Err(StoreError::Closed) };
         let bytes = write.bytes();
         let units = (bytes >> 10).clamp(1, self.writer.units);
@@ -316,37 +342,37 @@ impl PackageStore for EmbeddedStore {
 
     async fn page(&self, select: Select, after: Option<PageToken>, limit: usize) -> Result<Page, StoreError> {
         let limit = limit.clamp(1, self.core.limits.page.max(1));
-        self.view(move |view| view.page(select, after, limit)).await
+        self.view(StoreOperation::Page, move |view| view.page(select, after, limit)).await
     }
 
     async fn get(&self, key: &RevisionKey) -> Result<Snapshot, StoreError> {
         let key = key.clone();
-        self.view(move |view| view.get(&key)).await
+        self.view(StoreOperation::Get, move |view| view.get(&key)).await
     }
 
     async fn revision(&self, key: &RevisionKey) -> Result<Revision, StoreError> {
         let key = key.clone();
-        self.view(move |view| view.revision(&key)).await
+        self.view(StoreOperation::Revision, move |view| view.revision(&key)).await
     }
 
     async fn find(&self, namespace: &str, name: &str) -> Result<Revision, StoreError> {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        self.view(move |view| view.find(&namespace, &name)).await
+        self.view(StoreOperation::Revision, move |view| view.find(&namespace, &name)).await
     }
 
     async fn history(&self, key: &RevisionKey) -> Result<Vec<HistoryEntry>, StoreError> {
         let key = key.clone();
-        self.view(move |view| view.history(&key)).await
+        self.view(StoreOperation::History, move |view| view.history(&key)).await
     }
 
     async fn content(&self, key: &RevisionKey, version: ContentVersion) -> Result<Files, StoreError> {
         let key = key.clone();
-        self.view(move |view| view.content(&key, version)).await
+        self.view(StoreOperation::Content, move |view| view.content(&key, version)).await
     }
 
     async fn log(&self, key: &RevisionKey) -> Result<Option<RenderLog>, StoreError> {
         let key = key.clone();
-        self.view(move |view| view.log(&key)).await
+        self.view(StoreOperation::Log, move |view| view.log(&key)).await
     }
 
     async fn create(&self, new: NewRevision) -> Result<Revision, StoreError> {
@@ -390,7 +416,7 @@ impl PackageStore for EmbeddedStore {
 
     async fn watch(&self, after: ObjectVersion) -> Result<LogWatch, StoreError> {
         // From the file: a reader may have seen a version whose notification is still to come.
-        let now = self.view(|view| view.version()).await?;
+        let now = self.view(StoreOperation::Watch, |view| view.version()).await?;
         self.core.events.watch(after, now)
     }
 }
