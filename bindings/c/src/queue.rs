@@ -17,10 +17,13 @@ use crate::signals;
 /// rest. Address space; memory only for what is used.
 const STACK: usize = 4 << 20;
 
+/// What a thread does for a render; how it ends.
+pub(crate) type Work = Box<dyn FnOnce(&Render) -> Result<Report, Error> + Send>;
+
 /// A render to be done.
 pub(crate) struct Job {
     pub(crate) render: Arc<Render>,
-    pub(crate) work: Box<dyn FnOnce(&Render) -> Result<Report, Error> + Send>,
+    pub(crate) work: Work,
 }
 
 impl Job {
@@ -219,7 +222,7 @@ mod tests {
     #[test]
     fn a_panic_ends_its_render_alone() {
         let queue = Queue::new(1, 10);
-        let submit = |work: Box<dyn FnOnce(&Render) -> Result<Report, Error> + Send>| {
+        let submit = |work: Work| {
             let render = Arc::new(Render::default());
             queue.submit(Job { render: Arc::clone(&render), work }).unwrap();
             render

@@ -100,14 +100,13 @@ pub unsafe extern "C" fn portico_wait(
     let code = unsafe {
         guarded(result.cast::<*mut Report>(), "result", error, || {
             let render = render.as_ref().ok_or_else(|| Error::argument("render", "is NULL"))?;
-            match render.wait(u64::try_from(timeout_milliseconds).ok().map(Duration::from_millis)) {
-                // The render keeps it as long as it lives: its end is never replaced.
-                Some(end) => Ok(Arc::as_ptr(&end?).cast_mut()),
-                None => {
-                    pending = true;
-                    Ok(ptr::null_mut())
-                }
-            }
+            let timeout = u64::try_from(timeout_milliseconds).ok().map(Duration::from_millis);
+            let Some(end) = render.wait(timeout) else {
+                pending = true;
+                return Ok(ptr::null_mut());
+            };
+            // The render keeps it as long as it lives: its end is never replaced.
+            Ok(Arc::as_ptr(&end?).cast_mut())
         })
     };
     if pending { abi::PENDING } else { code }

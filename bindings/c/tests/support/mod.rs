@@ -129,3 +129,11 @@ pub(crate) fn libraries() -> PathBuf {
     assert!(directory.join("libportico.so").exists(), "no libportico.so in {}", directory.display());
     directory
 }
+
+/// The program of this version: `PORTICO_BIN`, else `portico` where a release build puts it.
+pub(crate) fn portico() -> PathBuf {
+    let built = || libraries().parent().unwrap().join("portico");
+    let program = std::env::var_os("PORTICO_BIN").map_or_else(built, PathBuf::from);
+    assert!(program.exists(), "no `{}`: build it with `cargo build --release -p portico`", program.display());
+    program
+}
