@@ -1,0 +1,5 @@
+//! The gRPC server through real connections.
+
+mod evaluate;
+mod harness;
+mod life;
