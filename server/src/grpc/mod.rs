@@ -10,7 +10,6 @@
 mod evaluate;
 mod front;
 mod pool;
-mod rendering;
 mod serve;
 mod settings;
 mod status;
@@ -18,7 +17,6 @@ mod text;
 
 pub use evaluate::{Fallback, FallbackRule};
 pub use front::{Anonymous, Identify};
-pub use rendering::{Effective, RenderSettings};
 pub use serve::{Listener, Parts, ServeError, Services};
 pub use settings::Settings;
 

@@ -26,7 +26,7 @@ use super::proto::DESCRIPTORS;
 use super::proto::evaluator::function_evaluator_server::FunctionEvaluatorServer;
 use super::settings::Settings;
 use crate::auth::Authorizer;
-use crate::grpc::rendering::RenderSettings;
+use crate::record::RenderSettings;
 
 /// How long a new connection may say nothing.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -6,12 +6,13 @@ use std::time::Duration;
 use portico_runtime::FunctionPattern;
 use portico_server::auth::{Attributes, Authorizer, Identity};
 use portico_server::grpc::proto::evaluator::EvaluateFunctionRequest;
+use portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient;
 use portico_server::grpc::proto::v1::FunctionFailure;
 use portico_server::grpc::{Fallback, FallbackRule, Settings};
 use prost::Message as _;
 use tonic::{Code, Request, Response, Status};
 
-use crate::harness::{FAILED, LIST, Server, list_of, settings};
+use crate::harness::{FAILED, LIST, Raw, Server, list_of, settings};
 
 fn request(image: &str, list: &str) -> Request<EvaluateFunctionRequest> {
     Request::new(EvaluateFunctionRequest { resource_list: list.to_owned().into(), image: image.to_owned() })
@@ -130,8 +131,7 @@ async fn limits_of_the_operator_have_their_codes() {
 #[tokio::test]
 async fn the_deadline_of_the_caller_stops_the_function() {
     let server = Server::start(Settings { concurrency: 1, ..settings() }).await;
-    // As raw metadata, so that the client itself keeps no time.
-    let mut client = server.client().await;
+    let mut client = FunctionEvaluatorClient::new(Raw::connect(&server.address).await.0);
     let spin = with(request("probe.local/spin:v1", LIST), "grpc-timeout", "100m");
     let status = client.evaluate_function(spin).await.unwrap_err();
     assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
@@ -268,8 +268,9 @@ async fn another_function_runner_gets_what_has_no_module_and_its_errors_pass() {
     assert_eq!((status.code(), failure(&status).exit_code), (Code::Internal, 3));
     let status = call(&server, "elsewhere.local/echo:v1", LIST).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
+    let mut client = FunctionEvaluatorClient::new(Raw::connect(&server.address).await.0);
     let spin = with(request("probe.local/spin:v1", LIST), "grpc-timeout", "100m");
-    assert_eq!(send(&server, spin).await.unwrap_err().code(), Code::DeadlineExceeded);
+    assert_eq!(client.evaluate_function(spin).await.unwrap_err().code(), Code::DeadlineExceeded);
 }
 
 /// Nobody may evaluate in `theirs`.

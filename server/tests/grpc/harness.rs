@@ -1,7 +1,12 @@
 //! A server on a loopback address, with functions that are made to behave badly.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use portico_runtime::package::PackageLimits;
 use portico_runtime::{
     Engine, EngineConfig, FunctionError, FunctionModule, FunctionSource, Limits, ModuleCode, RenderOptions, Renderer,
@@ -9,9 +14,11 @@ use portico_runtime::{
 };
 use portico_server::auth::{AllowAll, Authorizer};
 use portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient;
-use portico_server::grpc::{Anonymous, Effective, Listener, Parts, RenderSettings, Services, Settings};
+use portico_server::grpc::{Anonymous, Listener, Parts, Services, Settings};
+use portico_server::record::{Effective, RenderSettings};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tonic::codegen::http::{Request, Response};
 use tonic::transport::{Channel, Endpoint};
 
 /// Where the probes live.
@@ -89,7 +96,7 @@ impl FunctionSource for Probes {
 struct Same(Renderer);
 
 impl RenderSettings for Same {
-    fn for_namespace(&self, namespace: &str) -> Arc<Effective> {
+    fn for_namespace(&self, namespace: &str) -> Effective {
         let mut options = RenderOptions::default();
         let limits = &mut options.call.limits;
         *limits = Limits { fuel: u64::MAX, ..Limits::default() };
@@ -98,7 +105,11 @@ impl RenderSettings for Same {
             "brief" => limits.step_time = std::time::Duration::from_millis(20),
             _ => {}
         }
-        Arc::new(Effective { renderer: self.0.clone(), options, limits: PackageLimits::default() })
+        Effective { renderer: self.0.clone(), options, limits: PackageLimits::default() }
+    }
+
+    fn configuration(&self) -> u64 {
+        1
     }
 }
 
@@ -147,6 +158,39 @@ impl Server {
     pub(crate) fn stop(&mut self) -> JoinHandle<()> {
         drop(self.stop.take());
         self.task.take().expect("it runs")
+    }
+}
+
+/// A connection that keeps no time of its own and does not come back when it is ended.
+#[derive(Clone)]
+pub(crate) struct Raw(http2::SendRequest<tonic::body::Body>);
+
+impl Raw {
+    /// The connection, and a task that ends with it.
+    pub(crate) async fn connect(address: &str) -> (Self, JoinHandle<()>) {
+        let stream = tokio::net::TcpStream::connect(address).await.expect("it listens");
+        let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
+        let (sender, connection) = handshake.expect("it speaks HTTP/2");
+        let task = tokio::spawn(async {
+            let _ = connection.await;
+        });
+        (Self(sender), task)
+    }
+}
+
+impl tower::Service<Request<tonic::body::Body>> for Raw {
+    type Response = Response<hyper::body::Incoming>;
+    type Error = hyper::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, hyper::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), hyper::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<tonic::body::Body>) -> Self::Future {
+        // HTTP/2 wants to know the host; any will do.
+        *request.uri_mut() = format!("http://localhost{}", request.uri().path()).parse().expect("an address");
+        Box::pin(self.0.send_request(request))
     }
 }
 

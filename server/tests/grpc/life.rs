@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use portico_server::grpc::proto::evaluator::EvaluateFunctionRequest;
+use portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient;
 use portico_server::grpc::{Listener, Settings};
 use tonic::Code;
 use tonic_health::ServingStatus;
@@ -13,7 +14,7 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
-use crate::harness::{LIST, Server, settings};
+use crate::harness::{LIST, Raw, Server, settings};
 
 fn echo() -> EvaluateFunctionRequest {
     EvaluateFunctionRequest { resource_list: LIST.into(), image: "probe.local/echo:v1".to_owned() }
@@ -61,7 +62,7 @@ async fn tools_find_the_services() {
 #[tokio::test]
 async fn calls_that_run_are_ended_and_no_new_connection_is_taken() {
     let mut server = Server::start(settings()).await;
-    let mut client = server.client().await;
+    let mut client = FunctionEvaluatorClient::new(Raw::connect(&server.address).await.0);
     client.evaluate_function(echo()).await.unwrap();
     let mut spinning = tonic::Request::new(spin());
     spinning.metadata_mut().insert("grpc-timeout", "300m".parse().unwrap());
@@ -107,14 +108,16 @@ async fn a_unix_socket_is_served_and_goes_with_the_server() {
 }
 
 #[tokio::test]
-async fn an_old_connection_is_asked_to_go_and_no_call_fails() {
+async fn an_old_connection_is_asked_to_go_when_its_calls_have_ended() {
     let settings = Settings { connection_age: Some(Duration::from_millis(20)), ..settings() };
     let server = Server::start(settings).await;
-    let client = server.client().await;
-    let end = tokio::time::Instant::now() + Duration::from_millis(300);
-    while tokio::time::Instant::now() < end {
-        client.clone().evaluate_function(echo()).await.unwrap();
-    }
+    let (raw, ended) = Raw::connect(&server.address).await;
+    let mut client = FunctionEvaluatorClient::new(raw);
+    let mut spinning = tonic::Request::new(spin());
+    spinning.metadata_mut().insert("grpc-timeout", "200m".parse().unwrap());
+    let status = client.evaluate_function(spinning).await.unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
+    ended.await.unwrap();
 }
 
 #[tokio::test]
@@ -126,9 +129,7 @@ async fn connections_beyond_the_bound_wait() {
     let second = tokio::spawn(async move {
         let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{address}")).unwrap();
         let channel = endpoint.connect().await.unwrap();
-        let mut client =
-            portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient::new(channel);
-        client.evaluate_function(echo()).await
+        FunctionEvaluatorClient::new(channel).evaluate_function(echo()).await
     });
     first.clone().evaluate_function(echo()).await.unwrap();
     assert!(!second.is_finished());

@@ -14,6 +14,9 @@ use crate::grpc::settings::Settings;
 /// How long the other function runner may take to be reached.
 const CONNECT: Duration = Duration::from_secs(10);
 
+/// By how much the other function runner's deadline is later than the caller's.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Another function runner, in plaintext as Porch itself speaks to it.
 #[derive(Debug, Clone)]
 pub struct Fallback {
@@ -76,7 +79,8 @@ impl Forward {
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
         let mut forwarded = Request::new(());
         if let Some(Deadline(at)) = request.extensions().get() {
-            forwarded.set_timeout(at.saturating_duration_since(tokio::time::Instant::now()));
+            // A little more than the caller's own time, which ends this call and with it the other one.
+            forwarded.set_timeout(at.saturating_duration_since(tokio::time::Instant::now()) + GRACE);
         }
         for key in ["traceparent", "tracestate"] {
             if let Some(value) = request.metadata().get(key) {

@@ -21,7 +21,7 @@ use super::proto::evaluator::{EvaluateFunctionRequest, EvaluateFunctionResponse}
 use super::settings::Settings;
 use super::status;
 use crate::auth::{Attributes, Authorizer, Identity};
-use crate::grpc::rendering::{Effective, RenderSettings};
+use crate::record::{Effective, RenderSettings};
 
 /// Metadata by which a caller says for whom it calls: decides on limits.
 pub(crate) const NAMESPACE: &str = "portico-namespace";
@@ -104,10 +104,10 @@ impl FunctionEvaluator for Evaluator {
         if request.get_ref().image.is_empty() {
             return Err(Status::invalid_argument("the request has no `image`"));
         }
-        let effective = self.renders.for_namespace(&wishes.namespace);
-        let call = &effective.options.call;
-        let image = effective.renderer.full_image(&request.get_ref().image, "", call).map_err(call_error)?;
-        let here = self.settings.allows(&image) && effective.renderer.knows(&image);
+        let Effective { renderer, options, .. } = self.renders.for_namespace(&wishes.namespace);
+        let options = options.call;
+        let image = renderer.full_image(&request.get_ref().image, "", &options).map_err(call_error)?;
+        let here = self.settings.allows(&image) && renderer.knows(&image);
         if let Some(forward) = &self.forward
             && forward.takes(&image, &wishes.namespace, here)
         {
@@ -119,7 +119,7 @@ impl FunctionEvaluator for Evaluator {
         let held = request.extensions().get::<Arc<Held>>().cloned();
         let deadline = request.extensions().get::<Deadline>().copied();
         let EvaluateFunctionRequest { resource_list, image } = request.into_inner();
-        let limits = call.limits.yaml;
+        let limits = options.limits.yaml;
         let run = {
             let wishes = wishes.clone();
             self.pool.run(move |cancel| {
@@ -127,10 +127,9 @@ impl FunctionEvaluator for Evaluator {
                 if deadline.is_some_and(|Deadline(at)| at <= tokio::time::Instant::now()) {
                     return Err(CallError::Cancelled);
                 }
-                let Effective { renderer, options, .. } = &*effective;
                 // The message's buffer holds nothing but this, so most often this takes it as it is.
                 let call = FunctionCall { image, tag: String::new(), resource_list: resource_list.into() };
-                let mut reply = renderer.call(call, &options.call, cancel)?;
+                let mut reply = renderer.call(call, &options, cancel)?;
                 if wishes.stderr_results && reply.passed() {
                     tell_stderr(&mut reply, &limits);
                 }
