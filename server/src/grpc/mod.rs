@@ -21,7 +21,7 @@ pub use serve::{Listener, Parts, ServeError, Services};
 pub use settings::Settings;
 
 /// The messages and services of the protocol files in `server/proto`.
-#[expect(missing_docs, clippy::pedantic, clippy::all, reason = "generated from the protocol files")]
+#[expect(missing_docs, clippy::pedantic, clippy::all, clippy::allow_attributes_without_reason, reason = "generated")]
 pub mod proto {
     /// What Porch calls its function runner by.
     pub mod evaluator {
