@@ -2,6 +2,8 @@
 
 #![expect(clippy::doc_markdown, reason = "these comments are help texts, which show backticks as they stand")]
 
+pub(crate) mod serve;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Fn(FnArgs),
     /// What functions are there
     Functions(FunctionsArgs),
+    /// Keep packages and render them after each change, behind the Kubernetes API
+    Serve(Box<serve::ServeArgs>),
     /// Print a completion script for a shell
     Completion {
         /// The shell
@@ -86,7 +90,7 @@ impl Command {
             Command::Sink(arguments) | Command::Fn(FnArgs { command: FnCommand::Sink(arguments) }) => {
                 Some(&arguments.messages)
             }
-            Command::Functions(_) | Command::Completion { .. } => None,
+            Command::Functions(_) | Command::Serve(_) | Command::Completion { .. } => None,
         }
     }
 }

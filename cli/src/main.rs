@@ -49,6 +49,7 @@ fn main() -> ExitCode {
             commands::sink::run(arguments)
         }
         Command::Functions(arguments) => commands::functions::run(&arguments.command),
+        Command::Serve(arguments) => commands::serve::run(arguments),
         Command::Completion { shell } => commands::completion(*shell),
     };
     match result {

@@ -57,7 +57,7 @@ pub(crate) fn compiler() -> Result<Compiler> {
 }
 
 /// The path of the running program, for its children.
-fn this_program() -> Result<PathBuf> {
+pub(crate) fn this_program() -> Result<PathBuf> {
     // Leads to this very program even when another version has taken its place in the file system.
     let running = PathBuf::from("/proc/self/exe");
     if running.exists() {
@@ -213,7 +213,7 @@ pub(crate) fn style(style: YamlStyle) -> WriteStyle {
 }
 
 /// Where compiled modules are kept: `$XDG_CACHE_HOME/portico/modules`.
-fn cache_directory() -> Option<PathBuf> {
+pub(crate) fn cache_directory() -> Option<PathBuf> {
     let home = || Some(PathBuf::from(std::env::var_os("HOME").filter(|h| !h.is_empty())?).join(".cache"));
     let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute()).or_else(home)?;
     Some(base.join("portico").join("modules"))

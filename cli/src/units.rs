@@ -7,59 +7,10 @@ use std::time::Duration;
 
 use portico_runtime::image::{ImagePrefix, ImageRef};
 use portico_runtime::{LimitName, LimitValue};
-
-use crate::config::parse_limit;
+use portico_server::config::parse_limit;
+pub(crate) use portico_server::config::{Bound, parse_bytes, parse_count, parse_duration};
 
 use crate::args::EnvArg;
-
-/// A limit that is set to a value or switched off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bound<T> {
-    /// Switched off.
-    Unlimited,
-    /// At most this.
-    At(T),
-}
-
-fn off(text: &str) -> bool {
-    matches!(text, "0" | "unlimited" | "none")
-}
-
-/// `2s`, `1m 30s`, `500ms`; a bare number is seconds.
-pub(crate) fn parse_duration(text: &str) -> Result<Bound<Duration>, String> {
-    if off(text) {
-        return Ok(Bound::Unlimited);
-    }
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Ok(Bound::At(Duration::from_secs(seconds.into())));
-    }
-    humantime::parse_duration(text).map(Bound::At).map_err(|error| format!("{error}; write `90s`, `5m` or `unlimited`"))
-}
-
-/// `64MiB`, `1GB`, `65536`.
-pub(crate) fn parse_bytes(text: &str) -> Result<Bound<u64>, String> {
-    if off(text) {
-        return Ok(Bound::Unlimited);
-    }
-    text.parse::<bytesize::ByteSize>()
-        .map(|size| Bound::At(size.as_u64()))
-        .map_err(|_| "write `64MiB`, `1GiB` or `unlimited`".to_owned())
-}
-
-/// `2000000000`, `500M`, `2G`.
-pub(crate) fn parse_count(text: &str) -> Result<Bound<u64>, String> {
-    if off(text) {
-        return Ok(Bound::Unlimited);
-    }
-    let (digits, factor) = match text.char_indices().next_back() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
-        Some((at, 'M')) => (&text[..at], 1_000_000),
-        Some((at, 'G')) => (&text[..at], 1_000_000_000),
-        _ => (text, 1),
-    };
-    let value: Option<u64> = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor));
-    value.map(Bound::At).ok_or_else(|| "write a whole number, with K, M or G behind it, or `unlimited`".to_owned())
-}
 
 /// `KEY=VALUE`; the value may hold further `=`.
 pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {

@@ -4,6 +4,7 @@ pub(crate) mod eval;
 pub(crate) mod functions;
 pub(crate) mod render;
 pub(crate) mod save;
+pub(crate) mod serve;
 pub(crate) mod sink;
 pub(crate) mod source;
 

@@ -1,20 +1,15 @@
 //! The configuration file: where it is, what stands in it, and what it comes to.
 
-mod limits;
 mod places;
 mod read;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use portico_runtime::{CompileLimits, LimitProfile, LimitSettings};
+use portico_runtime::{LimitProfile, LimitSettings};
+use portico_server::config::{CompilerFields, LARGEST};
 
-pub(crate) use self::limits::parse_limit;
 pub(crate) use self::places::Places;
-
-/// Bytes of a configuration file: far more than anybody writes.
-const LARGEST: u64 = 1 << 20;
 
 /// What the configuration files say, the operator's first.
 #[derive(Debug, Default)]
@@ -23,39 +18,11 @@ pub(crate) struct Configuration {
     pub(crate) maximum: Vec<LimitSettings>,
     pub(crate) profiles: Vec<LimitProfile>,
     pub(crate) grants: Vec<Granted>,
-    pub(crate) compiler: CompileSettings,
+    /// The bounds on compiling; the later file's count.
+    pub(crate) compiler: CompilerFields,
     /// The `FILE:LINE` that asks for renders in a process of their own. A wall that one file puts up no other one and no flag
     /// takes down.
     pub(crate) isolation: Option<String>,
-}
-
-/// The bounds on compiling that the files name; the later file's count.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CompileSettings {
-    pub(crate) memory: Option<u64>,
-    pub(crate) cpu: Option<Duration>,
-    pub(crate) time: Option<Duration>,
-    pub(crate) code_bytes: Option<u64>,
-}
-
-impl CompileSettings {
-    /// The bounds, with the defaults where no file says anything.
-    pub(crate) fn limits(self) -> CompileLimits {
-        let default = CompileLimits::default();
-        CompileLimits {
-            memory: self.memory.unwrap_or(default.memory),
-            cpu: self.cpu.unwrap_or(default.cpu),
-            time: self.time.unwrap_or(default.time),
-            code_bytes: self.code_bytes.unwrap_or(default.code_bytes),
-        }
-    }
-
-    fn add(&mut self, other: CompileSettings) {
-        self.memory = other.memory.or(self.memory);
-        self.cpu = other.cpu.or(self.cpu);
-        self.time = other.time.or(self.time);
-        self.code_bytes = other.code_bytes.or(self.code_bytes);
-    }
 }
 
 /// Something that functions may see, and where a file says so.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use portico_runtime::{LimitLayers, LimitValue};
+use portico_runtime::{LimitLayers, LimitName, LimitSource, LimitValue};
 
 use super::*;
 
@@ -162,5 +162,6 @@ fn a_wall_that_one_file_puts_up_stays() {
     let mut all = read("isolation: process\ncompiler: {memory: 2GiB, time: 1m}\n");
     all.add(read("isolation: none\ncompiler: {memory: 1GiB}\n"));
     assert_eq!(all.isolation.as_deref(), Some("c.yaml:1"));
-    assert_eq!((all.compiler.memory, all.compiler.time), (Some(1 << 30), Some(Duration::from_mins(1))));
+    let limits = all.compiler.limits();
+    assert_eq!((limits.memory, limits.time), (1 << 30, Duration::from_mins(1)));
 }

@@ -1,6 +1,16 @@
 //! Who sends a request, and what they may do.
 
+mod authenticate;
+mod certificate;
+mod roles;
+mod tokens;
+
 use std::sync::Arc;
+
+pub use self::authenticate::{Authenticator, RolesOfFile, Unauthenticated};
+pub use self::certificate::CertificateError;
+pub use self::roles::Roles;
+pub use self::tokens::{Tokens, new_token};
 
 /// Who sends a request. Found by the listener, carried in the request's extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +19,19 @@ pub struct Identity {
     pub user: Arc<str>,
     /// The groups that the user is in.
     pub groups: Arc<[String]>,
+}
+
+impl Identity {
+    /// Somebody without credentials.
+    pub fn anonymous() -> Self {
+        Self { user: "system:anonymous".into(), groups: ["system:unauthenticated".to_owned()].into() }
+    }
+
+    /// Somebody whose credentials were good; they are in the group of all such, too.
+    pub fn authenticated(user: &str, mut groups: Vec<String>) -> Self {
+        groups.push("system:authenticated".to_owned());
+        Self { user: user.into(), groups: groups.into() }
+    }
 }
 
 /// What a request wants to do, in the terms of Kubernetes' authorization.

@@ -1,1 +1,24 @@
-//! What operators see and do: health, metrics, logs, start and end of the process.
+//! The server as a process: listeners, limits of requests, health, reloading, the end.
+
+mod address;
+mod admission;
+mod body;
+mod front;
+mod health;
+mod limits;
+mod listen;
+mod log;
+mod refusal;
+mod serve;
+mod signals;
+mod stall;
+mod tls;
+mod traces;
+
+pub use self::address::Address;
+pub use self::health::{CheckResult, Health};
+pub use self::limits::RequestLimits;
+pub use self::log::{LogError, init_log};
+pub use self::serve::{Addresses, Ended, Program, Server, StartError};
+pub use self::signals::Stop;
+pub use self::tls::{TlsError, TlsFiles};

@@ -1,0 +1,261 @@
+//! A server from its start to its end.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use portico_runtime::package::PackageLimits;
+use portico_runtime::{
+    Allocation, Compiler, Engine, EngineConfig, EngineError, FunctionSource, RenderOptions, Renderer, Sources,
+};
+use portico_scheduler::driver::{RuntimeBackend, Settings};
+use portico_scheduler::events::Ring;
+use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
+use portico_scheduler::store::{PackageStore as _, Select};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::address::{Address, Listener};
+use super::admission::Admission;
+use super::front::{Front, unbounded};
+use super::health::Health;
+use super::listen::Acceptor;
+use super::signals::Stop;
+use super::tls::{Tls, TlsError};
+use crate::auth::{AllowAll, Authenticator, Authorizer, RolesOfFile};
+use crate::config::{ConfigError, ServerConfig};
+use crate::{Scheduler, Store};
+
+/// Events that are kept for readers, of all revisions.
+const EVENTS: usize = 10_000;
+
+/// What the program brings that serves.
+#[derive(Clone)]
+pub struct Program {
+    /// Functions that are part of it.
+    pub functions: Arc<dyn FunctionSource>,
+    /// Its own file: compiling and isolated renders start it.
+    pub path: PathBuf,
+    /// Where compiled modules are kept.
+    pub cache: Option<PathBuf>,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("path", &self.path).field("cache", &self.cache).finish_non_exhaustive()
+    }
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A file that the configuration names is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The store can't be opened.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// No function could run.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Certificates.
+    #[error("TLS can't be set up")]
+    Tls(#[from] TlsError),
+    /// The address can't be listened on.
+    #[error("cannot listen on `{address}`")]
+    Listen {
+        /// Which.
+        address: Address,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    /// The API.
+    pub api: Address,
+    /// True where the API has TLS.
+    pub tls: bool,
+    /// gRPC.
+    pub grpc: Option<Address>,
+}
+
+impl fmt::Display for Addresses {
+    /// `api=https://127.0.0.1:8443 grpc=127.0.0.1:9445`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.api {
+            Address::Tcp(address) => write!(f, "api={}://{address}", if self.tls { "https" } else { "http" })?,
+            unix @ Address::Unix(_) => write!(f, "api={unix}")?,
+        }
+        self.grpc.iter().try_for_each(|grpc| write!(f, " grpc={grpc}"))
+    }
+}
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// In order.
+    InOrder,
+    /// In order, but some requests or results were not done in time; what was promised is in the store.
+    Late,
+    /// At once, as it was asked to.
+    AtOnce,
+}
+
+/// A server that listens, and answers when it is run.
+#[derive(Debug)]
+pub struct Server {
+    config: ServerConfig,
+    addresses: Addresses,
+    scheduler: Scheduler,
+    acceptor: Acceptor,
+    draining: CancellationToken,
+}
+
+impl Server {
+    /// Opens the store and listens. Nothing is rendered before [`run`](Self::run).
+    pub async fn start(config: ServerConfig, program: &Program) -> Result<Self, StartError> {
+        let tls = config.tls.clone().map(Tls::new).transpose()?.map(Arc::new);
+        let certificates = config.tls.as_ref().is_some_and(|tls| tls.client_authorities.is_some());
+        let authenticator = Arc::new(Authenticator::new(config.tokens.as_deref(), certificates)?);
+        let authorizer: Arc<dyn Authorizer> = match &config.roles {
+            Some(path) => Arc::new(RolesOfFile::load(path)?),
+            None => Arc::new(AllowAll),
+        };
+        // First of what others may have: nobody is listened to while the store is not there.
+        let store = open(&config.store).await?;
+        let listener = bind(&config.api).await?;
+        let addresses = Addresses {
+            api: listener.address().map_err(|source| StartError::Listen { address: config.api.clone(), source })?,
+            tls: tls.is_some(),
+            grpc: None,
+        };
+
+        let renderer = Renderer::new(engine(&config, program)?, Sources::new(vec![Arc::clone(&program.functions)]));
+        let backend = RuntimeBackend::new(renderer, RenderOptions::default(), PackageLimits::default(), || 1);
+        let events = Arc::new(Ring::new(EVENTS));
+        let scheduler = Scheduler::new(store, Arc::new(backend), events, Settings::default());
+
+        let (draining, ending) = (CancellationToken::new(), CancellationToken::new());
+        let front = Front {
+            admission: Arc::new(Admission::new(config.requests.clone())),
+            authenticator,
+            authorizer,
+            health: health(&scheduler, &draining).router(),
+            router: Router::new().layer(unbounded()),
+            ending: ending.clone(),
+        };
+        let acceptor = Acceptor {
+            listener,
+            front: Arc::new(front),
+            tls,
+            connections: TaskTracker::new(),
+            ending,
+            abort: CancellationToken::new(),
+        };
+        Ok(Self { config, addresses, scheduler, acceptor, draining })
+    }
+
+    /// Reads every file that the configuration names, without starting anything.
+    pub fn check(config: &ServerConfig) -> Result<(), StartError> {
+        config.tls.clone().map(Tls::new).transpose()?;
+        Authenticator::new(config.tokens.as_deref(), false)?;
+        config.roles.as_deref().map(RolesOfFile::load).transpose()?;
+        Ok(())
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Serves and renders until it is told to stop.
+    pub async fn run(self, stop: &Stop) -> Ended {
+        let Self { config, scheduler, acceptor, draining, .. } = self;
+        let (ending, abort, connections) =
+            (acceptor.ending.clone(), acceptor.abort.clone(), acceptor.connections.clone());
+        scheduler.start_processing(config.workers);
+        let accepting = tokio::spawn(acceptor.run());
+
+        let in_order = async {
+            stop.soon.cancelled().await;
+            tracing::info!("stopping: not ready any more");
+            draining.cancel();
+            let drain = config.drain;
+            tokio::time::sleep(drain.delay).await;
+            // Watches end, connections end after what they are at, and nobody else is let in.
+            ending.cancel();
+            connections.close();
+            let answered = done_within(drain.requests, connections.wait()).await;
+            if !answered {
+                tracing::warn!(left = connections.len(), "not all requests were answered in time; they are cut off");
+            }
+            abort.cancel();
+            connections.wait().await;
+            let stored = done_within(drain.renders, scheduler.close()).await;
+            if !stored {
+                tracing::warn!("not all renders stopped in time; what they did is done again at the next start");
+            }
+            if answered && stored { Ended::InOrder } else { Ended::Late }
+        };
+        let ended = tokio::select! {
+            biased;
+            () = stop.now.cancelled() => Ended::AtOnce,
+            ended = in_order => ended,
+        };
+        abort.cancel();
+        accepting.abort();
+        ended
+    }
+}
+
+/// Whether something comes to its end in time.
+async fn done_within(time: Duration, future: impl Future<Output = ()>) -> bool {
+    tokio::time::timeout(time, future).await.is_ok()
+}
+
+async fn bind(address: &Address) -> Result<Listener, StartError> {
+    Listener::bind(address).await.map_err(|source| StartError::Listen { address: address.clone(), source })
+}
+
+/// Opening may read the whole file after a crash.
+async fn open(path: &Path) -> Result<Store, StartError> {
+    let path = path.to_owned();
+    let opened = tokio::task::spawn_blocking(move || Store::open(&path, EmbeddedOptions::default()));
+    match opened.await {
+        Ok(store) => Ok(store?),
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+fn engine(config: &ServerConfig, program: &Program) -> Result<Engine, EngineError> {
+    Engine::new(EngineConfig {
+        allocation: Allocation::Auto,
+        cache_dir: program.cache.clone(),
+        compiler: Compiler::Child(program.path.clone()),
+        compile_limits: config.compiler,
+        ..EngineConfig::default()
+    })
+}
+
+fn health(scheduler: &Scheduler, draining: &CancellationToken) -> Health {
+    let (store, draining) = (scheduler.store().clone(), draining.clone());
+    Health::default()
+        .with("store", move || {
+            let store = store.clone();
+            async move {
+                let read = store.page(Select::Unfinished, None, 1).await;
+                read.map(|_| String::new()).map_err(|error| error.to_string())
+            }
+        })
+        .with_instant("shutdown", move || match draining.is_cancelled() {
+            false => Ok(String::new()),
+            true => Err("the server is stopping".to_owned()),
+        })
+}
