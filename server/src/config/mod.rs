@@ -6,6 +6,7 @@ mod error;
 mod file;
 mod header;
 mod limits;
+mod renders;
 mod server;
 mod units;
 
@@ -15,5 +16,6 @@ pub use self::document::{LARGEST, read_bytes, read_document};
 pub use self::error::ConfigError;
 pub use self::header::Header;
 pub use self::limits::{LimitFields, ProfileFields, parse_limit};
+pub use self::renders::Renders;
 pub use self::server::{Drain, Flags, LogConfig, LogFormat, Modules, Namespace, QueueConfig, ServerConfig, schema};
 pub use self::units::{Bound, Number, Size, Span, Text, parse_bytes, parse_count, parse_duration};

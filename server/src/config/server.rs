@@ -329,7 +329,7 @@ fn modules(
     whole: &dyn Fn(&str) -> ConfigError,
 ) -> Result<Modules, ConfigError> {
     fields.directories.iter().try_for_each(|directory| absolute("modules.directories", directory))?;
-    let prefix = ImagePrefix::new(fields.prefix.as_deref().unwrap_or_default());
+    let prefix = fields.prefix.as_deref().map_or_else(|| Ok(ImagePrefix::default()), ImagePrefix::new);
     let prefix = prefix.map_err(|error| whole(&format!("`modules.prefix`: {error}")))?;
     Ok(Modules { directories: fields.directories, prefix, allowed: fields.allowed })
 }

@@ -7,12 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use portico_runtime::package::PackageLimits;
-use portico_runtime::{
-    Allocation, Compiler, Engine, EngineConfig, EngineError, FunctionSource, RenderOptions, Renderer, Sources,
-};
-use portico_scheduler::driver::{RuntimeBackend, Settings};
+use portico_runtime::{Allocation, Compiler, Engine, EngineConfig, EngineError, FunctionSource};
+use portico_scheduler::driver::Settings;
 use portico_scheduler::events::Ring;
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
 use portico_scheduler::store::{PackageStore as _, Select};
@@ -27,8 +23,9 @@ use super::listen::Acceptor;
 use super::signals::Stop;
 use super::tls::{Tls, TlsError};
 use crate::auth::{AllowAll, Authenticator, Authorizer, RolesOfFile};
-use crate::config::{ConfigError, ServerConfig};
-use crate::{Scheduler, Store};
+use crate::config::{ConfigError, Renders, ServerConfig};
+use crate::record::{self, RecordLimits};
+use crate::{Scheduler, Store, api};
 
 /// Events that are kept for readers, of all revisions.
 const EVENTS: usize = 10_000;
@@ -137,10 +134,20 @@ impl Server {
             grpc: None,
         };
 
-        let renderer = Renderer::new(engine(&config, program)?, Sources::new(vec![Arc::clone(&program.functions)]));
-        let backend = RuntimeBackend::new(renderer, RenderOptions::default(), PackageLimits::default(), || 1);
+        let settings = Arc::new(Renders::new(engine(&config, program)?, program.clone(), config.clone()));
+        let renders = record::Renders::new(RecordLimits::default());
+        let backend = Arc::new(record::Backend::new(settings, renders));
         let events = Arc::new(Ring::new(EVENTS));
-        let scheduler = Scheduler::new(store, Arc::new(backend), events, Settings::default());
+        let scheduler = Scheduler::new(store, backend, Arc::clone(&events) as _, scheduling(&config));
+        for (name, namespace) in &config.namespaces {
+            scheduler.set_quota(name, namespace.quota);
+        }
+        let app = api::App::new(api::Parts {
+            scheduler: scheduler.clone(),
+            events,
+            authorizer: Arc::clone(&authorizer),
+            limits: api::ApiLimits::default(),
+        });
 
         let (draining, ending) = (CancellationToken::new(), CancellationToken::new());
         let front = Front {
@@ -148,7 +155,7 @@ impl Server {
             authenticator,
             authorizer,
             health: health(&scheduler, &draining).router(),
-            router: Router::new().layer(unbounded()),
+            router: api::router(app).layer(unbounded()),
             ending: ending.clone(),
         };
         let acceptor = Acceptor {
@@ -240,8 +247,19 @@ fn engine(config: &ServerConfig, program: &Program) -> Result<Engine, EngineErro
         cache_dir: program.cache.clone(),
         compiler: Compiler::Child(program.path.clone()),
         compile_limits: config.compiler,
-        ..EngineConfig::default()
+        // Each render has its own bound on this.
+        module_bytes: u64::MAX,
     })
+}
+
+/// How the scheduler works.
+fn scheduling(config: &ServerConfig) -> Settings {
+    let mut settings = Settings::default();
+    let queue = &mut settings.core.queue;
+    (queue.keys, queue.memory, queue.age) = (config.queue.entries, config.queue.memory, config.queue.age);
+    queue.quota = config.quota;
+    settings.core.seed = fastrand::u64(..);
+    settings
 }
 
 fn health(scheduler: &Scheduler, draining: &CancellationToken) -> Health {
