@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use portico_runtime::image::{ImagePrefix, ImageRef};
 use portico_runtime::{LimitName, LimitValue};
@@ -73,6 +72,8 @@ pub(crate) fn without_log_levels(arguments: impl Iterator<Item = OsString>) -> V
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
