@@ -7,6 +7,7 @@ use std::time::Duration;
 use portico_krm::yaml::Lined;
 use portico_runtime::image::ImagePrefix;
 use portico_runtime::{CompileLimits, Isolation, LimitProfile, LimitSettings};
+use portico_scheduler::model::Priority;
 use portico_scheduler::queue::{Fuel, Quota};
 
 use super::document::{nearest, read_bytes, read_document};
@@ -340,24 +341,30 @@ fn quota(fields: QuotaFields, path: &str) -> Result<Quota, ConfigError> {
         per_second: per_second.0,
         most: fields.fuel_saved.map_or(per_second.0.saturating_mul(60), |saved| saved.0),
     });
-    if let Some(Lined { line, value }) = &fields.priority {
-        priority(value).map_err(|text| ConfigError::Field { path: path.to_owned(), line: *line, text })?;
-    }
+    let highest = match &fields.priority {
+        None => none.highest,
+        Some(Lined { line, value }) => {
+            priority(value).map_err(|text| ConfigError::Field { path: path.to_owned(), line: *line, text })?
+        }
+    };
     Ok(Quota {
         running: fields.renders.map_or(none.running, |n| u32::try_from(n.0).unwrap_or(u32::MAX)),
         memory: fields.memory.map_or(none.memory, |size| size.0),
         fuel,
+        highest,
     })
 }
 
 /// A priority by its name.
-fn priority(name: &str) -> Result<(), String> {
-    const NAMES: [&str; 3] = ["low", "normal", "high"];
-    if NAMES.contains(&name) {
-        return Ok(());
+fn priority(name: &str) -> Result<Priority, String> {
+    const NAMES: [(&str, Priority); 3] =
+        [("low", Priority::Low), ("normal", Priority::Normal), ("high", Priority::High)];
+    if let Some((_, priority)) = NAMES.into_iter().find(|(known, _)| *known == name) {
+        return Ok(priority);
     }
-    let near = nearest(name, NAMES.into_iter()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Err(format!("`{name}` is no priority; there are {}{near}", NAMES.join(", ")))
+    let near = nearest(name, NAMES.into_iter().map(|(known, _)| known));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(format!("`{name}` is no priority; there are low, normal, high{near}"))
 }
 
 fn log_format(path: &str, field: Option<Lined<String>>) -> Result<LogFormat, ConfigError> {

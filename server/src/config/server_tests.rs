@@ -49,7 +49,7 @@ namespaces:
   team-a:
     limits: {memory: 64MiB}
     modules: [/srv/team-a]
-    quota: {renders: 1, memory: 1GiB, fuelPerSecond: 1G, priority: high}
+    quota: {renders: 1, memory: 1GiB, fuelPerSecond: 1G, priority: normal}
 requests: {bodyBytes: 1MiB, perSecond: 10, time: 5s}
 log: {level: debug}
 drain: {delay: 2s}
@@ -63,7 +63,7 @@ drain: {delay: 2s}
     assert_eq!((config.quota.running, config.quota.fuel), (4, None));
     let team = &config.namespaces["team-a"];
     let quota = team.quota.expect("it has one");
-    assert_eq!((quota.running, quota.memory), (1, 1 << 30));
+    assert_eq!((quota.running, quota.memory, quota.highest), (1, 1 << 30, Priority::Normal));
     assert_eq!(quota.fuel, Some(Fuel { per_second: 1_000_000_000, most: 60_000_000_000 }));
     assert_eq!(team.modules, [PathBuf::from("/srv/team-a")]);
     assert_eq!((config.requests.body_bytes, config.requests.per_second), (1 << 20, 10));
