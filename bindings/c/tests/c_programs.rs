@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Kind, Program, is_there, portico, succeeds};
+use support::{Kind, Program, is_there, modules, portico, succeeds};
 
 #[test]
 fn a_program_with_the_shared_library() {
@@ -59,32 +59,4 @@ fn modules_are_compiled_by_a_child_or_not_at_all() {
     let (modules, cache) = (modules(), tempfile::tempdir().unwrap());
     let program = Program::new("modules").build();
     succeeds(program.command().arg(portico()).args([modules.path(), cache.path()]));
-}
-
-/// One that gives back what it gets, and one for each way in which WebAssembly crashes: a fault of memory, an illegal
-/// instruction, a division by zero, a stack that is used up.
-fn modules() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    let echo = r#"
-        (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
-        (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
-        (memory (export "memory") 2)
-        (func (export "_start")
-            (i32.store (i32.const 0) (i32.const 64))
-            (i32.store (i32.const 4) (i32.const 65536))
-            (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
-            (i32.store (i32.const 4) (i32.load (i32.const 8)))
-            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))"#;
-    let start = |body: &str| format!("(memory (export \"memory\") 1) (func $f (export \"_start\") {body})");
-    for (name, text) in [
-        ("echo", echo.to_owned()),
-        ("load", start("(drop (i32.load (i32.const -4)))")),
-        ("unreachable", start("unreachable")),
-        ("divide", start("(drop (i32.div_u (i32.load (i32.const 0)) (i32.load (i32.const 4))))")),
-        ("recurse", start("(call $f)")),
-    ] {
-        let wasm = wat::parse_str(format!("(module {text})")).unwrap();
-        std::fs::write(directory.path().join(format!("{name}.wasm")), wasm).unwrap();
-    }
-    directory
 }

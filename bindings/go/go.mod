@@ -1,0 +1,3 @@
+module portico.dev/go
+
+go 1.25
