@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 use super::event::RenderEvent;
 use crate::model::RevisionKey;
 
@@ -29,6 +31,8 @@ impl<S: EventSink + ?Sized> EventSink for Arc<S> {
 #[derive(Debug)]
 pub struct Ring {
     inner: Mutex<Inner>,
+    /// The step of the last event: wakes those who wait for the next one.
+    told: watch::Sender<u64>,
     length: usize,
 }
 
@@ -44,7 +48,7 @@ struct Inner {
 impl Ring {
     /// One that keeps this many events; 10,000 of the longest notes are 11 MB.
     pub fn new(length: usize) -> Self {
-        Self { inner: Mutex::default(), length: length.max(1) }
+        Self { inner: Mutex::default(), told: watch::Sender::new(0), length: length.max(1) }
     }
 
     /// The events of an object, the latest last.
@@ -60,6 +64,11 @@ impl Ring {
         let inner = self.lock();
         let later = inner.events.range(after.saturating_add(1)..);
         later.take(limit).map(|(step, event)| (*step, Arc::clone(event))).collect()
+    }
+
+    /// The step of the last event, now and whenever one is told.
+    pub fn told(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
     }
 
     /// How many are kept.
@@ -106,6 +115,8 @@ impl EventSink for Ring {
         inner.by_id.insert(event.id, step);
         inner.by_key.entry(event.regarding.clone()).or_default().insert(step);
         inner.events.insert(step, Arc::new(event.clone()));
+        drop(inner);
+        self.told.send_modify(|last| *last = step.max(*last));
     }
 
     fn forget(&self, key: &RevisionKey) {

@@ -3,6 +3,7 @@
 mod fields;
 mod labels;
 
+pub(crate) use fields::package_label;
 pub use fields::{FieldSelector, supported_fields};
 pub use labels::LabelSelector;
 
