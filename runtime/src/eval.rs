@@ -165,6 +165,7 @@ pub(crate) fn eval_with(
         kpt_style,
         announce: false,
         limits,
+        changes: None,
         resources,
     };
     let (items, outcome) = run.package(std::slice::from_ref(&package), 0, items);

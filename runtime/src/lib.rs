@@ -7,6 +7,7 @@ mod builtin;
 mod cache;
 mod call;
 mod cancel;
+mod changes;
 mod check;
 mod child;
 mod compile;
@@ -42,6 +43,7 @@ mod render_tests;
 
 pub use cache::CacheError;
 pub use cancel::CancelToken;
+pub use changes::{ChangeKind, ChangeOptions, HiddenKind, ResourceChange, StepChanges};
 pub use child::{Confinement, FileConfinement, serve_child};
 pub use compile::{CompileLimit, CompileLimits};
 pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};

@@ -9,6 +9,7 @@ use portico_krm::results::{ResultDocument, StepResult};
 
 use crate::call::Caller;
 use crate::cancel::CancelToken;
+use crate::changes::ChangeOptions;
 use crate::engine::Engine;
 use crate::function::Sources;
 use crate::grant::Grants;
@@ -53,6 +54,8 @@ pub struct RenderOptions {
     pub attribution: bool,
     /// Fields of Kptfiles that kpt does not know and that are to have an effect.
     pub experiments: Experiments,
+    /// Steps are to say what they changed; `None` costs nothing.
+    pub changes: Option<ChangeOptions>,
 }
 
 impl Default for RenderOptions {
@@ -64,6 +67,7 @@ impl Default for RenderOptions {
             out_of_place: false,
             attribution: true,
             experiments: Experiments::default(),
+            changes: None,
         }
     }
 }
@@ -175,6 +179,7 @@ fn begin(
         kpt_style: options.style == WriteStyle::Kpt,
         announce: true,
         limits: &options.call.limits,
+        changes: options.changes.as_ref(),
         resources: packages.iter().map(|package| package.own.len() as u64).sum(),
     };
     let breadth_first = root_kptfile.flag(BFS_RENDERING);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use portico_krm::FunctionResult;
 use serde::{Deserialize, Serialize};
 
+use crate::changes::StepChanges;
 use crate::error::TrapKind;
 use crate::limits::LimitName;
 
@@ -128,6 +129,8 @@ pub struct StepReport {
     pub resources: Option<usize>,
     /// True when selectors or exclusions chose them.
     pub selective: bool,
+    /// What it changed, when it passed and [`RenderOptions::changes`](crate::RenderOptions::changes) asks for it.
+    pub changes: Option<StepChanges>,
     /// True when the function has an item in `results.yaml`: its answer was taken, or it gave none that could be read.
     /// One whose answer was read and refused has none.
     pub recorded: bool,

@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<Exit> {
         out_of_place: !in_place,
         attribution: std::env::var_os("KRM_DISABLE_ATTRIBUTION").is_none_or(|v| v.is_empty()),
         experiments: Experiments { conditions: arguments.experimental_conditions },
+        changes: None,
     };
     let renderer = setup::renderer(&arguments.functions, &limits.limits, compile_limits)?;
     let renderer = setup::isolated(renderer, arguments.isolation, isolation.as_deref(), arguments.allow_exec)?;

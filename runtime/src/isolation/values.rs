@@ -8,6 +8,7 @@ use portico_krm::yaml::ParseLimits;
 use serde::{Deserialize, Serialize};
 
 use super::wire::Bytes;
+use crate::changes::ChangeOptions;
 use crate::grant::Grants;
 use crate::image::ImagePrefix;
 use crate::limits::{Limits, StepProfile};
@@ -65,11 +66,12 @@ pub(super) struct WireOptions {
     out_of_place: bool,
     attribution: bool,
     conditions: bool,
+    changes: Option<ChangeOptions>,
 }
 
 impl WireOptions {
     pub(super) fn of(options: &RenderOptions) -> Self {
-        let RenderOptions { call, style, status, out_of_place, attribution, experiments } = options;
+        let RenderOptions { call, style, status, out_of_place, attribution, experiments, changes } = options;
         // Programs of the host can't run in a worker, so that it is not told whether they may.
         let CallOptions { limits, profiles, image_prefix, allow_exec: _, grants } = call;
         let Experiments { conditions } = *experiments;
@@ -83,6 +85,7 @@ impl WireOptions {
             out_of_place: *out_of_place,
             attribution: *attribution,
             conditions,
+            changes: changes.clone(),
         }
     }
 
@@ -100,6 +103,7 @@ impl WireOptions {
             out_of_place: self.out_of_place,
             attribution: self.attribution,
             experiments: Experiments { conditions: self.conditions },
+            changes: self.changes,
         }
     }
 }
@@ -232,8 +236,12 @@ mod tests {
         let mut grants = Grants::default();
         grants.add_directory(GrantedDirectory::of("/data", tree)).unwrap();
         grants.set_env("NAME", "value").unwrap();
-        let mut options =
-            RenderOptions { style: WriteStyle::Kpt, status: StatusMode::None, ..RenderOptions::default() };
+        let mut options = RenderOptions {
+            style: WriteStyle::Kpt,
+            status: StatusMode::None,
+            changes: Some(ChangeOptions::default()),
+            ..RenderOptions::default()
+        };
         options.call.grants = grants;
         options.call.limits.yaml.depth = 7;
         // Never sent: a worker runs no programs.

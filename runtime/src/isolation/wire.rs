@@ -15,7 +15,7 @@ use crate::child::Confinement;
 use crate::report::{Cause, StepReport};
 
 /// Changes when the messages do.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// What the parent says.
 #[derive(Debug, Serialize, Deserialize)]

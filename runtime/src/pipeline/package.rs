@@ -12,6 +12,7 @@ use super::list::Item;
 use super::runner::{FunctionName, FunctionOutput, FunctionRunner, Resolved, RunFailure, Unresolved};
 use super::select::{Rest, matches, select};
 use super::step::{Answer, Config, Refusal, Scope, clear_marks, read_output, write_input};
+use crate::changes::{ChangeOptions, StepChanges, changes};
 use crate::condition;
 use crate::limits::Limits;
 use crate::outcome::FailureKind;
@@ -102,6 +103,8 @@ pub(crate) struct Run<'a> {
     /// False where there is no package to speak of.
     pub(crate) announce: bool,
     pub(crate) limits: &'a Limits,
+    /// Steps are to say what they changed.
+    pub(crate) changes: Option<&'a ChangeOptions>,
     /// How many resources there are, in all packages.
     pub(crate) resources: u64,
 }
@@ -136,6 +139,7 @@ impl Package {
             results: Vec::new(),
             resources: None,
             selective: false,
+            changes: None,
             recorded: false,
             elapsed: std::time::Duration::ZERO,
             fuel: 0,
@@ -340,6 +344,16 @@ impl Run<'_> {
             Ok(answer) => {
                 report.state = StepState::Passed;
                 report.recorded = true;
+                if let Some(options) = self.changes.filter(|_| scope.mutator) {
+                    report.changes = Some(match &answer {
+                        Answer::Items(items) => {
+                            // The answer has lost its ids already.
+                            chosen.iter_mut().for_each(|item| item.resource.clear_id());
+                            changes(&chosen, items, options)
+                        }
+                        Answer::Same => StepChanges::default(),
+                    });
+                }
                 self.observer.event(&Event::StepPassed(&report));
                 self.steps.push(report);
                 match answer {

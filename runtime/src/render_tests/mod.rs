@@ -1,6 +1,7 @@
 //! Whole renders with closures as functions: the rules of the pipeline, one test each.
 
 mod bounds;
+mod changes;
 mod conditions;
 mod evaluating;
 mod failures;
