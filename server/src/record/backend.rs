@@ -134,7 +134,8 @@ impl Backend {
             live.warn("no Kptfile: nothing to render");
             return End::rendered(Ending::success(), None, Vec::new());
         }
-        let Effective { renderer, options, limits } = self.settings.for_namespace(&key.namespace);
+        let Effective { renderer, mut options, limits } = self.settings.for_namespace(&key.namespace);
+        options.changes.get_or_insert_default();
         let contents = files.iter().map(|(path, content)| (path.as_str(), Arc::<[u8]>::from(&content[..])));
         let package = match PackageFiles::from_map(&format!("/{}", key.name), contents, &limits) {
             Ok(package) => package,

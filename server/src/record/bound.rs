@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::limits::RecordLimits;
-use super::model::{Finding, Record, RecordStep, StepOutcome};
+use super::model::{Finding, Record, RecordChanges, RecordStep, StepOutcome};
 
 /// Bytes of a name: of a package, an image, a command, a condition.
 pub(super) const NAME_BYTES: usize = 1 << 10;
@@ -14,9 +14,9 @@ pub(super) const NAME_BYTES: usize = 1 << 10;
 const TAGS: usize = 64;
 
 /// How often everything is halved before whole steps go.
-const HALVINGS: u32 = 10;
+pub(super) const HALVINGS: u32 = 10;
 
-/// How much more of a failed step is kept than of others, as a power of two.
+/// How much more of a failed step is kept than of others, in halvings.
 const FAILED: u32 = 3;
 
 /// The head and the tail of a text of more than `bytes`, with the number of bytes between.
@@ -50,6 +50,14 @@ pub(super) fn cut_in_place(text: &mut String, bytes: usize) {
 pub(super) fn fit(record: &mut Record, limits: &RecordLimits) -> Bytes {
     for halvings in 0..=HALVINGS {
         shrink(record, limits, halvings);
+        let (bytes, items) = halved(limits, halvings);
+        cut_in_place(&mut record.message, bytes.max(NAME_BYTES));
+        if record.warnings.len() > items {
+            record.warnings.drain(items / 2..record.warnings.len() - items / 2);
+        }
+        for warning in &mut record.warnings {
+            cut_in_place(&mut warning.message, bytes);
+        }
         let json = to_json(record);
         if json.len() <= limits.record_bytes {
             return json;
@@ -67,24 +75,16 @@ pub(super) fn fit(record: &mut Record, limits: &RecordLimits) -> Bytes {
     }
 }
 
-/// Cuts texts and lists to what is left of their bounds after so many halvings.
+/// Cuts texts and lists of all steps to what is left of their bounds after so many halvings.
 pub(super) fn shrink(record: &mut Record, limits: &RecordLimits, halvings: u32) {
-    let bytes = (limits.text_bytes >> halvings).max(64);
-    let items = (limits.items >> halvings).max(2);
-    cut_in_place(&mut record.message, bytes.max(NAME_BYTES));
-    if record.warnings.len() > items {
-        record.warnings.drain(items / 2..record.warnings.len() - items / 2);
-    }
-    for warning in &mut record.warnings {
-        cut_in_place(&mut warning.message, bytes);
-    }
     for step in &mut record.steps {
-        let (bytes, items) = match step.state {
-            StepOutcome::Failed => ((bytes << FAILED).min(limits.text_bytes), (items << FAILED).min(limits.items)),
-            _ => (bytes, items),
-        };
-        step.bound(bytes, items);
+        step.bound(limits, halvings);
     }
+}
+
+/// Bytes of a text and items of a list after so many halvings.
+fn halved(limits: &RecordLimits, halvings: u32) -> (usize, usize) {
+    ((limits.text_bytes >> halvings).max(64), (limits.items >> halvings).max(2))
 }
 
 /// Leaves the first and the last of so many steps, and those that failed.
@@ -108,8 +108,10 @@ fn to_json(record: &Record) -> Bytes {
 }
 
 impl RecordStep {
-    /// Cuts what is long of the step.
-    pub(super) fn bound(&mut self, bytes: usize, items: usize) {
+    /// Cuts what is long of the step, after so many halvings.
+    pub(super) fn bound(&mut self, limits: &RecordLimits, halvings: u32) {
+        let failed = self.state == StepOutcome::Failed;
+        let (bytes, items) = halved(limits, halvings.saturating_sub(if failed { FAILED } else { 0 }));
         let names = [&mut self.package, &mut self.package_name, &mut self.name, &mut self.image, &mut self.exec];
         for name in names {
             cut_in_place(name, NAME_BYTES);
@@ -120,6 +122,9 @@ impl RecordStep {
         if self.results.len() > items {
             self.results_left_out += self.results.len() - items;
             self.results.truncate(items);
+        }
+        if let Some(changes) = &mut self.changes {
+            changes.bound(bytes, items);
         }
         // All results together are one text.
         let each = (bytes / self.results.len().max(1)).max(64);
@@ -141,7 +146,29 @@ impl RecordStep {
             &self.stderr,
         ];
         let texts: usize = texts.iter().map(|text| text.len()).sum();
-        600 + texts + self.results.iter().map(Finding::size).sum::<usize>()
+        let changes = self.changes.as_ref().map_or(0, RecordChanges::size);
+        600 + texts + changes + self.results.iter().map(Finding::size).sum::<usize>()
+    }
+}
+
+impl RecordChanges {
+    /// All differences together are one text.
+    fn bound(&mut self, bytes: usize, items: usize) {
+        if self.resources.len() > items {
+            self.left_out += self.resources.len() - items;
+            self.resources.truncate(items);
+        }
+        let each = (bytes / self.resources.len().max(1)).max(64);
+        for change in &mut self.resources {
+            cut_in_place(&mut change.diff, each);
+            for name in [&mut change.resource, &mut change.path].into_iter().chain(&mut change.old_path) {
+                cut_in_place(name, bytes.min(NAME_BYTES));
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.resources.iter().map(|change| 100 + change.resource.len() + change.path.len() + change.diff.len()).sum()
     }
 }
 

@@ -10,7 +10,7 @@ use portico_scheduler::model::RevisionKey;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::bound::{NAME_BYTES, cut, fit, shrink};
+use super::bound::{HALVINGS, NAME_BYTES, cut, fit, shrink};
 use super::limits::RecordLimits;
 use super::model::{Record, RecordOutcome, RecordStep, RecordWarning, RenderId, StepOutcome};
 use super::text;
@@ -37,8 +37,12 @@ struct State {
     seen: HashSet<(String, StepKind, usize)>,
     /// Where the step stands in the record that runs now.
     running: Option<usize>,
-    /// Bytes of the record, about.
+    /// Bytes of the record's steps, about.
     size: usize,
+    /// How often the bounds of texts have been halved to keep it small.
+    halvings: u32,
+    /// Bytes of warnings.
+    warned: usize,
     /// The whole record, when the render has ended.
     json: Option<Bytes>,
 }
@@ -52,6 +56,9 @@ enum Entry {
     Warned(usize),
     Ended,
 }
+
+/// Longest warning, in bytes.
+const WARNING_BYTES: usize = 4 << 10;
 
 /// How a reader wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +74,10 @@ impl Live {
         let id = RenderId::random();
         let record = Record::new(id.clone(), key, content_version, now_ms());
         let state = State {
-            size: 1 << 10,
             record,
+            size: 0,
+            halvings: 0,
+            warned: 0,
             entries: vec![Entry::Began],
             seen: HashSet::new(),
             running: None,
@@ -106,7 +115,7 @@ impl Live {
             uid: Arc::clone(&record.uid),
         };
         let (id, seen, json) = (record.render.clone(), HashSet::new(), Some(Bytes::new()));
-        let state = Mutex::new(State { record, entries, seen, running: None, size: 0, json });
+        let state = Mutex::new(State { record, entries, seen, running: None, size: 0, halvings: 0, warned: 0, json });
         Self { id, key, began: Instant::now(), limits, state, told }
     }
 
@@ -138,6 +147,14 @@ impl Live {
     /// Tells how many entries there are.
     pub(super) fn subscribe(&self) -> watch::Receiver<usize> {
         self.told.subscribe()
+    }
+
+    /// Bytes that it takes in memory, about.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        let state = self.lock();
+        let warnings: usize = state.record.warnings.iter().map(|warning| warning.message.len()).sum();
+        state.record.steps.iter().map(RecordStep::size).sum::<usize>() + warnings
     }
 
     /// The content version that it is of.
@@ -184,11 +201,13 @@ impl Live {
     /// Something to tell.
     pub(super) fn warn(&self, message: &str) {
         let mut state = self.lock();
-        if state.record.warnings.len() >= self.limits.items {
+        if state.record.warnings.len() > self.limits.items || state.warned > self.limits.record_bytes / 8 {
             return;
         }
-        let message = cut(message, self.limits.text_bytes).into_owned();
-        state.size += message.len();
+        let message = cut(message, self.limits.text_bytes.min(WARNING_BYTES));
+        state.warned += message.len();
+        let full = state.record.warnings.len() == self.limits.items || state.warned > self.limits.record_bytes / 8;
+        let message = if full { "further warnings are left out".to_owned() } else { message.into_owned() };
         let after_steps = state.record.steps.len();
         state.record.warnings.push(RecordWarning { after_steps, message });
         let place = state.record.warnings.len() - 1;
@@ -230,6 +249,7 @@ impl Live {
             }
             // There are too many to list them all; this one matters.
             None if report.state == StepState::Failed => {
+                // It was counted when it began.
                 state.record.steps_left_out = state.record.steps_left_out.saturating_sub(1);
                 state.size += step.size();
                 state.record.steps.push(step);
@@ -256,14 +276,16 @@ impl Live {
     /// The render has ended; `steps` are all that its plan had, where it came to an end of its own. Gives the record as JSON.
     pub(super) fn end(&self, outcome: RecordOutcome, message: &str, steps: &[StepReport]) -> Bytes {
         self.interrupted();
+        if let Some(json) = self.json() {
+            return json;
+        }
+        for report in steps {
+            if self.lock().seen.insert(place_of(report)) {
+                let step = self.taken(report);
+                self.add(&mut self.lock(), step, false);
+            }
+        }
         let mut state = self.lock();
-        if let Some(json) = &state.json {
-            return json.clone();
-        }
-        for report in steps.iter().filter(|report| !state.seen.contains(&place_of(report))).collect::<Vec<_>>() {
-            let step = self.taken(report);
-            self.add(&mut state, step, false);
-        }
         let record = &mut state.record;
         record.outcome = outcome;
         record.message = cut(message, self.limits.text_bytes).into_owned();
@@ -279,7 +301,7 @@ impl Live {
     /// A step within its bounds.
     fn taken(&self, report: &StepReport) -> RecordStep {
         let mut step = RecordStep::of(report, self.limits.items);
-        step.bound(self.limits.text_bytes, self.limits.items);
+        step.bound(&self.limits, self.lock().halvings);
         step
     }
 
@@ -302,11 +324,10 @@ impl Live {
 
     /// Cuts what is there when it has become twice as large as the whole may be in the end.
     fn keep_small(&self, state: &mut State) {
-        let mut halvings = 1;
-        while state.size > 2 * self.limits.record_bytes && halvings <= 10 {
-            shrink(&mut state.record, &self.limits, halvings);
+        while state.size > 2 * self.limits.record_bytes && state.halvings < HALVINGS {
+            state.halvings += 1;
+            shrink(&mut state.record, &self.limits, state.halvings);
             state.size = state.record.steps.iter().map(RecordStep::size).sum();
-            halvings += 1;
         }
     }
 

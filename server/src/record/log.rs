@@ -180,14 +180,16 @@ pub async fn log(
     let deadline = Instant::now().checked_add(limits.follow);
     let (renders, scheduler, key) = (Arc::clone(renders), scheduler.clone(), key.clone());
     tokio::spawn(async move {
-        let _room = room;
-        let mut reader = reader;
+        let (room, mut reader) = (room, reader);
         let following = follow(&mut reader, &renders, &scheduler, &key, start);
         let word = match deadline {
             None => following.await,
             Some(deadline) => timeout_at(deadline, following).await.unwrap_or(Err(Cut::TooLong)),
         };
         if let Err(Cut::TooSlow | Cut::TooLong) = word {
+            // Its place is free: what waits for it is a line.
+            drop(room);
+            renders.cut_one();
             let why =
                 if matches!(word, Err(Cut::TooSlow)) { "the reader is too slow" } else { "it was followed for long" };
             let word = match reader.query.form() {

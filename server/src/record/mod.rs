@@ -14,6 +14,8 @@ mod live;
 pub mod log;
 mod model;
 mod renders;
+#[cfg(test)]
+mod tests;
 mod text;
 mod time;
 
@@ -21,5 +23,8 @@ pub use backend::{Backend, Effective, RenderSettings, StepMeter};
 pub use limits::RecordLimits;
 pub use live::Live;
 pub use log::{LogError, LogQuery};
-pub use model::{Finding, Record, RecordOutcome, RecordStep, RecordWarning, RenderId, StepOutcome};
+pub use model::{
+    Finding, FindingField, FindingFile, FindingResource, Record, RecordChange, RecordChanges, RecordOutcome,
+    RecordStep, RecordWarning, RenderId, StepOutcome,
+};
 pub use renders::Renders;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use portico_krm::FunctionResult;
-use portico_runtime::{StepKind, StepReport, StepState};
+use portico_runtime::{ChangeKind, ResourceChange, StepChanges, StepKind, StepReport, StepState};
 use portico_scheduler::model::RevisionKey;
 use portico_scheduler::store::RenderLog;
 use serde::{Deserialize, Serialize};
@@ -213,9 +213,42 @@ pub struct RecordStep {
     /// Results that are not listed, because there are too many.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub results_left_out: usize,
+    /// What it changed; `None` for one that did not pass, for validators, and where that is not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<RecordChanges>,
     /// True when the function has an item in kpt's `results.yaml`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
+}
+
+/// What a step changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordChanges {
+    /// Resource by resource.
+    pub resources: Vec<RecordChange>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+/// A resource that a step changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordChange {
+    /// `added`, `removed` or `changed`.
+    pub change: Cow<'static, str>,
+    /// `apps/v1/Deployment/ns/name` without the parts that are empty.
+    pub resource: String,
+    /// Its file, relative to its package.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// The file that it was in before, where that was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_path: Option<String>,
+    /// The difference of its YAML as unified diff, without values of secrets.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
 }
 
 /// A result of a function, with the field names of kpt.
@@ -400,6 +433,7 @@ impl RecordStep {
             stderr_dropped_bytes: report.stderr_dropped,
             results: report.results.iter().take(results).map(Finding::of).collect(),
             results_left_out: report.results.len().saturating_sub(results),
+            changes: report.changes.as_ref().map(RecordChanges::of),
             recorded: report.recorded,
         }
     }
@@ -407,6 +441,23 @@ impl RecordStep {
     /// The full image or the command.
     pub fn function(&self) -> &str {
         if self.image.is_empty() { &self.exec } else { &self.image }
+    }
+}
+
+impl RecordChanges {
+    fn of(changes: &StepChanges) -> Self {
+        let resource = |change: &ResourceChange| RecordChange {
+            change: match change.kind {
+                ChangeKind::Added => "added".into(),
+                ChangeKind::Removed => "removed".into(),
+                ChangeKind::Changed => "changed".into(),
+            },
+            resource: change.resource.clone(),
+            path: change.path.clone(),
+            old_path: change.old_path.clone(),
+            diff: change.diff.clone(),
+        };
+        Self { resources: changes.resources.iter().map(resource).collect(), left_out: changes.left_out }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Renders {
     /// Moves with each render that begins.
     began: watch::Sender<u64>,
     followers: Arc<Semaphore>,
+    /// How many readers were cut.
+    cut: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +37,7 @@ impl Renders {
             inner: Mutex::default(),
             began: watch::Sender::new(0),
             followers: Arc::new(Semaphore::new(limits.followers)),
+            cut: watch::Sender::new(0),
         })
     }
 
@@ -95,6 +98,16 @@ impl Renders {
     /// Room for one more that follows; `None` when there is none.
     pub(super) fn follower(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.followers).try_acquire_owned().ok()
+    }
+
+    /// A reader was cut.
+    pub(super) fn cut_one(&self) {
+        self.cut.send_modify(|count| *count += 1);
+    }
+
+    /// How many readers were cut, because they were too slow or followed for too long.
+    pub fn cut(&self) -> watch::Receiver<u64> {
+        self.cut.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use super::model::{Finding, Record, RecordOutcome, RecordStep, RecordWarning, StepOutcome};
+use super::model::{
+    Finding, Record, RecordChange, RecordChanges, RecordOutcome, RecordStep, RecordWarning, StepOutcome,
+};
 
 /// The whole record.
 pub(super) fn whole(record: &Record) -> String {
@@ -83,6 +85,9 @@ pub(super) fn step_ended(out: &mut String, step: &RecordStep) {
             out.push('\n');
         }
     }
+    if let Some(changes) = &step.changes {
+        changed(out, changes);
+    }
     if !step.error.is_empty() {
         indented(out, "  error: ", &step.error);
     }
@@ -135,6 +140,18 @@ fn title(out: &mut String, step: &RecordStep) {
         out.push(')');
     }
     out.push('\n');
+}
+
+fn changed(out: &mut String, changes: &RecordChanges) {
+    for change in &changes.resources {
+        let RecordChange { change, resource, path, old_path, diff } = change;
+        let from = old_path.as_ref().map(|old| format!(", was in {old}")).unwrap_or_default();
+        let path = if path.is_empty() { String::new() } else { format!(" in {path}") };
+        indented(out, &format!("  {change} "), &format!("{resource}{path}{from}\n{diff}"));
+    }
+    if changes.left_out > 0 {
+        _ = writeln!(out, "  [{} changed resources left out]", changes.left_out);
+    }
 }
 
 fn finding(out: &mut String, result: &Finding) {
