@@ -11,7 +11,7 @@ use portico_runtime::{Allocation, Compiler, Engine, EngineConfig, EngineError, F
 use portico_scheduler::driver::Settings;
 use portico_scheduler::events::Ring;
 use portico_scheduler::store::embedded::{EmbeddedOptions, OpenError};
-use portico_scheduler::store::{PackageStore as _, Select};
+use portico_scheduler::store::{PackageStore as _, Select, StoreLimits};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -136,7 +136,7 @@ impl Server {
 
         let settings = Arc::new(Renders::new(engine(&config, program)?, program.clone(), config.clone()));
         let renders = record::Renders::new(RecordLimits::default());
-        let backend = Arc::new(record::Backend::new(settings, renders));
+        let backend = Arc::new(record::Backend::new(settings, Arc::clone(&renders)));
         let events = Arc::new(Ring::new(EVENTS));
         let scheduler = Scheduler::new(store, backend, Arc::clone(&events) as _, scheduling(&config));
         for (name, namespace) in &config.namespaces {
@@ -146,7 +146,9 @@ impl Server {
             scheduler: scheduler.clone(),
             events,
             authorizer: Arc::clone(&authorizer),
+            renders,
             limits: api::ApiLimits::default(),
+            store_limits: StoreLimits::default(),
         });
 
         let (draining, ending) = (CancellationToken::new(), CancellationToken::new());
