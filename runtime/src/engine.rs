@@ -117,6 +117,17 @@ pub struct Engine {
     pub(crate) inner: Arc<EngineInner>,
 }
 
+/// What became of the requests for a module: one a step that runs in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModuleCounts {
+    /// It was in memory, or on its way there.
+    pub hits: u64,
+    /// It had to be made ready.
+    pub misses: u64,
+    /// Of those, the ones that an earlier process had compiled.
+    pub from_disk: u64,
+}
+
 pub(crate) struct EngineInner {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) linker: Linker<State>,
@@ -128,6 +139,7 @@ pub(crate) struct EngineInner {
     pub(crate) compile_limits: CompileLimits,
     pub(crate) module_bytes: u64,
     pub(crate) compilations: AtomicU64,
+    pub(crate) mapped: AtomicU64,
     /// Stands in front of the pool; none where instances are allocated on demand.
     pub(crate) slots: Option<Arc<Slots>>,
     /// Instances after which a render goes on in a fresh Store.
@@ -190,6 +202,7 @@ impl Engine {
                 compile_limits,
                 module_bytes,
                 compilations: AtomicU64::new(0),
+                mapped: AtomicU64::new(0),
                 slots: slots.map(|total| Arc::new(Slots::new(total))),
                 // A quarter of the pool, so that several renders find room without waiting.
                 store_instances: slots.map_or(STORE_INSTANCES, |total| (total / 4).max(1)),
@@ -207,6 +220,13 @@ impl Engine {
     /// How many modules this engine compiled: those that were neither embedded nor cached.
     pub fn compilations(&self) -> u64 {
         self.inner.compilations.load(Ordering::Relaxed)
+    }
+
+    /// What became of the requests for a module so far.
+    pub fn module_counts(&self) -> ModuleCounts {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (modules, from_disk) = (&self.inner.modules, of(&self.inner.mapped));
+        ModuleCounts { hits: of(&modules.hits), misses: of(&modules.misses), from_disk }
     }
 
     /// Whether instances come from a pool.

@@ -46,7 +46,7 @@ pub use cancel::CancelToken;
 pub use changes::{ChangeKind, ChangeOptions, HiddenKind, ResourceChange, StepChanges};
 pub use child::{Confinement, FileConfinement, serve_child};
 pub use compile::{CompileLimit, CompileLimits};
-pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError};
+pub use engine::{Allocation, Compiler, Engine, EngineConfig, EngineError, ModuleCounts};
 pub use error::{Deadline, ModuleError, RunError, RunFailure, TrapKind};
 pub use eval::{EvalConfig, EvalInput, EvalOptions, read_resources, source, to_documents, to_files, to_resource_list};
 pub use function::{FunctionDir, FunctionError, FunctionFiles, FunctionSource, Sources};

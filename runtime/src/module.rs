@@ -205,6 +205,7 @@ impl Engine {
             return loading.finish(Err(error));
         }
         if let Some(module) = self.cached(digest, kind) {
+            self.inner.mapped.fetch_add(1, Ordering::Relaxed);
             return loading.finish(self.link_with(module, bytes, digest));
         }
         let (sender, pieces) = std::sync::mpsc::channel();

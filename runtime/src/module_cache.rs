@@ -1,6 +1,7 @@
 //! Loaded modules, each loaded once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::cancel::CancelToken;
@@ -24,6 +25,10 @@ pub(crate) enum Key {
 pub(crate) struct ModuleCache {
     slots: Mutex<Slots>,
     digests: Mutex<Vec<(Weak<[u8]>, Digest)>>,
+    /// Requests that found the module, or joined its load.
+    pub(crate) hits: AtomicU64,
+    /// Requests that began a load.
+    pub(crate) misses: AtomicU64,
 }
 
 #[derive(Default)]
@@ -74,9 +79,13 @@ impl ModuleCache {
         cancel: &CancelToken,
         load: impl FnOnce(Loading),
     ) -> Result<Module, ModuleError> {
-        let mut load = Some(load);
+        let (mut load, mut counted) = (Some(load), false);
         loop {
             let (slot, first) = self.join(key);
+            if !std::mem::replace(&mut counted, true) {
+                let counter = if first { &self.misses } else { &self.hits };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
             if first && let Some(load) = load.take() {
                 load(Loading { slot: Arc::clone(&slot) });
             }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use portico_runtime::{CacheError, CancelToken, Compiler, Engine, EngineConfig, Limits, Sandbox};
+use portico_runtime::{CacheError, CancelToken, Compiler, Engine, EngineConfig, Limits, ModuleCounts, Sandbox};
 
 use crate::guests::{ECHO, function, stdin, wasm};
 
@@ -46,7 +46,9 @@ fn the_next_process_finds_what_this_one_compiled() {
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
     // Even one that must not compile.
     let config = EngineConfig { cache_dir: Some(dir), compiler: Compiler::Forbidden, ..EngineConfig::default() };
-    Engine::new(config).unwrap().load(&function(wasm(ECHO))).unwrap();
+    let engine = Engine::new(config).unwrap();
+    engine.load(&function(wasm(ECHO))).unwrap();
+    assert_eq!(engine.module_counts(), ModuleCounts { hits: 0, misses: 1, from_disk: 1 });
 }
 
 #[test]

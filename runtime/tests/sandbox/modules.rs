@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Barrier};
 
 use portico_runtime::{
-    CancelToken, Compiler, Engine, EngineConfig, FunctionModule, Limits, ModuleCode, ModuleError, PrecompiledCode,
-    Sandbox, precompile,
+    CancelToken, Compiler, Engine, EngineConfig, FunctionModule, Limits, ModuleCode, ModuleCounts, ModuleError,
+    PrecompiledCode, Sandbox, precompile,
 };
 
 use crate::guests::{ECHO, assert_works, bare, engine, function, importing, stdin, wasm};
@@ -312,4 +312,5 @@ fn the_same_bytes_in_two_places_are_one_module() {
     engine.load(&shared).unwrap();
     engine.load(&shared.clone()).unwrap();
     assert_eq!(engine.compilations(), 1);
+    assert_eq!(engine.module_counts(), ModuleCounts { hits: 2, misses: 1, from_disk: 0 });
 }

@@ -31,7 +31,7 @@ pub use settings::{Backoff, Settings, Supersede};
 
 use crate::events::TurningPoint;
 use crate::model::{Revision, RevisionKey};
-use crate::queue::{AddError, Cost, Lengths, Queue, Quota, Request, State};
+use crate::queue::{AddError, Added, Cost, Lengths, Queue, Quota, Request, State};
 use crate::time::Time;
 use item::{Fate, Item, Run};
 use list::Listing;
@@ -65,6 +65,10 @@ pub struct Counters {
     pub conflicts: u64,
     /// Failures of each class: transient, permanent, gone, superseded, unclassified.
     pub failures: [u64; 5],
+    /// Revisions that were put into the queue, further times included.
+    pub queued: u64,
+    /// Of those, the times after a failure, and after content that was not there yet.
+    pub retried: u64,
     /// Revisions that were left in the store because the queue was full.
     pub overflowed: u64,
     /// Lost triggers that a sweep found.
@@ -269,7 +273,8 @@ impl Core {
             cost: item.cost.unwrap_or(self.settings.cost),
         };
         match self.queue.add_at(key, request, due, now) {
-            Ok(_) => {}
+            Ok(Added::New | Added::Again) => self.counters.queued += 1,
+            Ok(Added::Already | Added::Sooner) => {}
             Err(never @ AddError::Never { .. }) => self.refuse(key, format!("the render {never}")),
             Err(AddError::Full { .. } | AddError::ShutDown) => {
                 self.overflow = true;

@@ -170,6 +170,7 @@ impl Core {
     fn read_again(&mut self, key: &RevisionKey, now: Time) {
         let Some(item) = self.items.get_mut(key) else { return };
         item.failures += 1;
+        self.counters.retried += 1;
         let delay = match item.failures {
             quick @ ..=QUICK_READS => self.settings.supersede.quiet_after(quick),
             more => self.settings.backoff.after(more - QUICK_READS, None, &mut self.random),
@@ -207,6 +208,7 @@ impl Core {
                 self.keep_log(key, content, log);
                 let Some(item) = self.items.get(key) else { return };
                 let delay = self.settings.backoff.after(item.failures, failure.retry_after, &mut self.random);
+                self.counters.retried += 1;
                 self.enqueue(key, now + delay, now);
                 let text = waiting_text(&failure.message, delay);
                 self.actions.push(Action::Write(key.clone(), Call::Waiting(content, text)));

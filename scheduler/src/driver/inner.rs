@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -58,6 +59,19 @@ struct Run {
     files: Option<(ContentVersion, Files)>,
     claim: Option<Claim>,
     cancel: Arc<Cancel>,
+    /// When its render began.
+    began: Option<Instant>,
+}
+
+/// The renders that run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Running {
+    /// How many.
+    pub renders: usize,
+    /// For how long they have run, added up.
+    pub total: Duration,
+    /// For how long the oldest has run.
+    pub longest: Duration,
 }
 
 /// What [`Inner::new`] needs.
@@ -130,6 +144,18 @@ impl<S: PackageStore + Claims> Inner<S> {
         Some(settled)
     }
 
+    /// The renders that run.
+    pub(super) fn running(&self) -> Running {
+        let mut running = Running::default();
+        for began in self.lock().runs.values().filter_map(|run| run.began) {
+            let time = began.elapsed();
+            running.renders += 1;
+            running.total += time;
+            running.longest = running.longest.max(time);
+        }
+        running
+    }
+
     /// How many runs hold something.
     pub(super) fn runs(&self) -> usize {
         self.lock().runs.len()
@@ -175,7 +201,7 @@ impl<S: PackageStore + Claims> Inner<S> {
     fn act(self: &Arc<Self>, state: &mut State, action: Action, now: Time, freed: &mut Vec<Claim>) {
         match action {
             Action::Acquire { run, key } => {
-                let held = Run { key: key.clone(), files: None, claim: None, cancel: Arc::default() };
+                let held = Run { key: key.clone(), files: None, claim: None, cancel: Arc::default(), began: None };
                 state.runs.insert(run, held);
                 let inner = Arc::clone(self);
                 self.runtime.spawn(async move {
@@ -249,6 +275,7 @@ impl<S: PackageStore + Claims> Inner<S> {
     /// Hands a run to the workers.
     fn render(self: &Arc<Self>, state: &mut State, run: RunId) {
         let Some(held) = state.runs.get_mut(&run) else { return };
+        held.began = Some(Instant::now());
         let (content, files) = held.files.take().unwrap_or((ContentVersion(0), Files::default()));
         let key = held.key.clone();
         let cancel = Arc::clone(&held.cancel);

@@ -18,6 +18,7 @@ use std::sync::{Arc, Weak};
 use tokio::sync::{mpsc, watch};
 
 pub use backend::{Cancel, Job, RenderBackend, Rendering, Threads, Workers};
+pub use inner::Running;
 pub use meter::{Meter, RenderEnd, Unmetered};
 #[cfg(feature = "runtime")]
 pub use runtime::RuntimeBackend;
@@ -271,6 +272,11 @@ impl<S: PackageStore + Claims> RenderScheduler<S> {
     /// What its writes hold now.
     pub fn write_gauges(&self) -> dispatch::Gauges {
         self.inner.dispatcher.gauges()
+    }
+
+    /// The renders that run, and for how long.
+    pub fn running(&self) -> Running {
+        self.inner.running()
     }
 
     /// Renders that may run at once: what [`start_processing`](Self::start_processing) was told.

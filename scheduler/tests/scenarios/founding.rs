@@ -92,6 +92,9 @@ async fn a_meter_hears_what_takes_time() {
     let first = world.create("namespace", "first", "1").await;
     until(|| world.workers.running() == 1).await;
     let second = world.create("namespace", "second", "1").await;
+    sleep(ms(50)).await;
+    let running = world.scheduler.running();
+    assert!(running.renders == 1 && running.total == running.longest && running.longest >= ms(50), "{running:?}");
     world.all_rendered(&[first.clone(), second]).await;
     {
         let heard = told.0.lock().unwrap();

@@ -8,6 +8,7 @@ mod health;
 mod limits;
 mod listen;
 mod log;
+pub mod metrics;
 mod refusal;
 mod serve;
 mod signals;
