@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use portico_scheduler::model::Files;
 use portico_scheduler::store::embedded::EmbeddedOptions;
+use portico_scheduler::store::rules::Content;
 use portico_scheduler::store::{ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, Select};
 
 const REVISIONS: usize = 100_000;
@@ -25,7 +26,9 @@ fn main() {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, "fill", path, quick] => runtime.block_on(fill(Path::new(path), quick == "true")),
         [_, "restart", path, quick] => runtime.block_on(restart(Path::new(path), quick == "true")),
+        [_, "accept", ..] => acceptance(),
         _ => {
+            acceptance();
             for quick in [true, false] {
                 runtime.block_on(commits(quick));
             }
@@ -43,10 +46,41 @@ fn options(quick_repair: bool) -> EmbeddedOptions {
 /// Three files, 1.5 KB: two of its own, and one that all share.
 fn package(i: usize, edit: usize) -> Files {
     Arc::new(BTreeMap::from([
-        ("Kptfile".to_owned(), Bytes::from(format!("name: p{i}\n{}", "# pad\n".repeat(60)))),
+        ("Kptfile".to_owned(), Bytes::from(kptfile(i))),
         ("deploy.yaml".to_owned(), Bytes::from(format!("edit: {edit}\n{}", "# pad\n".repeat(120)))),
         ("shared.yaml".to_owned(), Bytes::from("kind: Shared\n".repeat(30))),
     ]))
+}
+
+/// 500 bytes, as people write them.
+fn kptfile(i: usize) -> String {
+    let pipeline = "pipeline:\n  mutators:\n    - image: set-labels:latest\n      configMap:\n        app: web\n    - image: \
+                    set-namespace:latest\n      configPath: namespace.yaml\n  validators:\n    - image: kubeconform:latest\n";
+    let info = "info:\n  description: a package of the benchmark\n  keywords: [web, shop]\n  man: README.md\n";
+    format!("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p{i}\n{info}{pipeline}")
+}
+
+/// What the acceptance of a client's files takes: the two conditions in the Kptfile, and the digest.
+fn acceptance() {
+    let file = |size: usize| Bytes::from("kind: Deployment # some line\n".repeat(size / 29));
+    for (what, count, size) in [("1.5 KB", 2, 500), ("20 KB", 10, 2_000), ("1 MB", 100, 10_000)] {
+        let mut files: BTreeMap<_, _> = (0..count).map(|n| (format!("file{n}.yaml"), file(size))).collect();
+        files.insert("Kptfile".to_owned(), Bytes::from(kptfile(0)));
+        let files: Files = Arc::new(files);
+        let time = |work: &dyn Fn(&Files) -> Content| {
+            let mut times: Vec<Duration> = (0..1_000)
+                .map(|_| {
+                    let start = Instant::now();
+                    std::hint::black_box(work(std::hint::black_box(&files)));
+                    start.elapsed()
+                })
+                .collect();
+            times.sort_unstable();
+            times[times.len() / 2].as_secs_f64() * 1e6
+        };
+        let (accepted, digest) = (time(&Content::accepted), time(&Content::rendered));
+        println!("accepting {what}: {accepted:.0} µs, of which the digest {digest:.0} µs");
+    }
 }
 
 /// Writes by so many writers at once, for two seconds each.

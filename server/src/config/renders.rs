@@ -10,6 +10,7 @@ use portico_runtime::{
     CallOptions, DecidedLimits, Engine, FunctionDir, FunctionError, FunctionModule, FunctionPattern, FunctionSource,
     Isolation, LimitLayers, LimitSettings, RenderOptions, Renderer, Sources, WorkerConfig, WorkerLimits,
 };
+use portico_scheduler::queue::Cost;
 use sha2::{Digest as _, Sha256};
 
 use super::server::{Namespace, ServerConfig};
@@ -179,6 +180,14 @@ impl RenderSettings for Renders {
         let renderer = decided.renderer.for_tenant(namespace);
         let limits = decided.options.call.limits.package.clone();
         Effective { renderer, options: decided.options.clone(), limits }
+    }
+
+    /// The memory of a step, and what the steps before it may have left. No fuel: a quota of it is paid at the end, and may be
+    /// smaller than what one render may use.
+    fn cost(&self, namespace: &str) -> Option<Cost> {
+        let current = self.current.load();
+        let limits = &current.namespaces.get(namespace).unwrap_or(&current.all).options.call.limits;
+        Some(Cost { memory: limits.memory.saturating_add(limits.retained_memory), fuel: 0 })
     }
 
     fn configuration(&self) -> u64 {

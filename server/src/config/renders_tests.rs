@@ -38,6 +38,9 @@ namespaces:
     let renders = renders(text);
     let memory = |namespace| renders.for_namespace(namespace).options.call.limits.memory as u64;
     assert_eq!((memory("other"), memory("team-a")), (100 << 20, 150 << 20));
+    // What the queue reserves follows from it.
+    let reserved = |namespace| renders.cost(namespace).map(|cost| (cost.memory - memory(namespace)) >> 20);
+    assert_eq!((reserved("other"), reserved("team-a")), (Some(32), Some(32)));
     let rows = renders.limits("team-a").rows;
     let row = rows.iter().find(|row| row.name == LimitName::Memory).expect("it has one");
     assert_eq!(row.source.to_string(), "s.yaml:8");

@@ -9,7 +9,8 @@ use portico_runtime::package::{PackageFiles, PackageLimits, apply_to_map};
 use portico_runtime::{CancelToken, Event, FailureKind, RenderError, RenderOptions, Renderer, StepReport};
 use portico_scheduler::core::{Ended, Failure, Outcome};
 use portico_scheduler::driver::{Job, RenderBackend};
-use portico_scheduler::model::{Ending, ErrorClass, Reason, RenderState, mirror};
+use portico_scheduler::model::{Ending, ErrorClass, Reason, RenderState, Revision, mirror};
+use portico_scheduler::queue::Cost;
 
 use super::live::Live;
 use super::model::RecordOutcome;
@@ -33,6 +34,13 @@ pub trait RenderSettings: Send + Sync + 'static {
     /// The digest of everything besides the package that decides how a render ends, see
     /// [`RenderBackend::configuration`]. Cheap.
     fn configuration(&self) -> u64;
+
+    /// What a render in this namespace may use at most, for the queue's memory and the namespace's quota; `None`: nothing
+    /// that counts. Asked under the scheduler's lock: cheap, and never calling back.
+    fn cost(&self, namespace: &str) -> Option<Cost> {
+        let _ = namespace;
+        None
+    }
 }
 
 /// Hears of each function that has run, to count it. Cheap, as the render waits for it.
@@ -90,6 +98,10 @@ impl RenderBackend for Backend {
 
     fn configuration(&self) -> u64 {
         self.settings.configuration()
+    }
+
+    fn cost(&self, revision: &Revision) -> Option<Cost> {
+        self.settings.cost(&revision.key.namespace)
     }
 }
 

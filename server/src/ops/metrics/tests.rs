@@ -52,6 +52,7 @@ fn step(image: &str, state: StepState, fuel: u64) -> StepReport {
         elapsed: Duration::from_millis(3),
         fuel,
         peak_memory: 3 << 20,
+        changes: None,
     }
 }
 
