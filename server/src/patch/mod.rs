@@ -2,15 +2,23 @@
 //!
 //! - [`PatchType::of`] and [`Patch::read`] read a request once; [`Patch::onto`] can then be tried on one object after the
 //!   other, as a read-modify-write wants it.
+//! - [`apply`] is server-side apply; [`track`] says whose the fields are that another write sets.
 
+mod apply;
+mod compare;
 mod error;
+mod fields;
 mod json;
+mod managers;
+mod merge;
 mod size;
 
 use serde_json::Value;
 
-pub use error::PatchError;
+pub use apply::{Writer, apply, track};
+pub use error::{Conflict, PatchError};
 pub use json::{MAX_COPIED, MAX_OPERATIONS, MAX_WORK};
+pub use managers::{MAX_APPLIERS, MAX_MANAGED_BYTES, MAX_UPDATERS};
 
 use crate::schema::{Body, Format, Limits, media_type, shown};
 
@@ -63,6 +71,15 @@ impl Patch {
             PatchType::Merge | PatchType::Apply => (value, Vec::new()),
         };
         Ok(Self { kind, body, operations, duplicates })
+    }
+
+    /// Whether its options fit: an apply must name its manager, and nothing else can be forced.
+    pub fn check_options(&self, manager: Option<&str>, force: bool) -> Result<(), PatchError> {
+        match self.kind {
+            PatchType::Apply if manager.unwrap_or_default().is_empty() => Err(PatchError::ManagerMissing),
+            PatchType::Json | PatchType::Merge if force => Err(PatchError::Force),
+            _ => Ok(()),
+        }
     }
 
     /// Its format.
