@@ -2,6 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "these comments are help texts, which show backticks as they stand")]
 
+mod client;
 pub(crate) mod serve;
 
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ use portico_runtime::Mount;
 use portico_runtime::image::ImagePrefix;
 
 use portico_runtime::{LimitName, LimitValue};
+
+pub(crate) use client::{LogOutput, LogsArgs, PushArgs, ServerArgs};
 
 use crate::units::{
     Bound, parse_any_limit, parse_bytes, parse_count, parse_duration, parse_env, parse_function, parse_pair,
@@ -63,6 +66,10 @@ pub(crate) enum Command {
     Sink(SinkArgs),
     /// kpt's spelling of the commands above: `alias kpt=portico`
     Fn(FnArgs),
+    /// Send a package to a draft on a server, which renders it
+    Push(Box<PushArgs>),
+    /// Print what the render of a revision on a server did
+    Logs(Box<LogsArgs>),
     /// What functions are there
     Functions(FunctionsArgs),
     /// Keep packages and render them after each change, behind the Kubernetes API
@@ -90,7 +97,8 @@ impl Command {
             Command::Sink(arguments) | Command::Fn(FnArgs { command: FnCommand::Sink(arguments) }) => {
                 Some(&arguments.messages)
             }
-            Command::Functions(_) | Command::Serve(_) | Command::Completion { .. } => None,
+            Command::Push(arguments) => Some(&arguments.messages),
+            Command::Logs(_) | Command::Functions(_) | Command::Serve(_) | Command::Completion { .. } => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `portico`: renders kpt packages without containers.
 
 mod args;
+mod client;
 mod commands;
 mod config;
 mod diff;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = units::without_log_levels(std::env::args_os());
-    let command = Cli::parse_from(arguments).command;
+    let Cli { command, ignored: global } = Cli::parse_from(arguments);
     let result = match &command {
         Command::Render(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Render(arguments) }) => {
             commands::render::run(arguments)
@@ -48,6 +49,8 @@ fn main() -> ExitCode {
         Command::Sink(arguments) | Command::Fn(args::FnArgs { command: FnCommand::Sink(arguments) }) => {
             commands::sink::run(arguments)
         }
+        Command::Push(arguments) => commands::push::run(arguments, global.kubeconfig.as_deref()),
+        Command::Logs(arguments) => commands::logs::run(arguments, global.kubeconfig.as_deref()),
         Command::Functions(arguments) => commands::functions::run(&arguments.command),
         Command::Serve(arguments) => commands::serve::run(arguments),
         Command::Completion { shell } => commands::completion(*shell),

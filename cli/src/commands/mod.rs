@@ -2,6 +2,8 @@
 
 pub(crate) mod eval;
 pub(crate) mod functions;
+pub(crate) mod logs;
+pub(crate) mod push;
 pub(crate) mod render;
 pub(crate) mod save;
 pub(crate) mod serve;
@@ -25,6 +27,12 @@ pub(crate) fn completion(shell: clap_complete::Shell) -> Result<Exit> {
     clap_complete::generate(shell, &mut crate::args::Cli::command(), "portico", &mut script);
     write_stdout(&script)?;
     Ok(Exit::Passed)
+}
+
+/// Runs a command that speaks to a server.
+pub(crate) fn in_runtime<T>(command: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(command)
 }
 
 /// Reads a package; its warnings are said.

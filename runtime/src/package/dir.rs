@@ -8,7 +8,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, Metadata, MetadataExt as _, OpenOptions};
 
-use super::discover::{Content, Entries, EntryKind, Wanted, assemble};
+use super::discover::{Content, Entries, EntryKind, Scope, Wanted, assemble};
 use super::files::{File, Fingerprint, PackageFiles, PackageWarning, ReadError, matches_globs};
 use super::limits::{LimitExceeded, PackageLimits};
 use super::links::LinkTarget;
@@ -76,8 +76,18 @@ impl PackageDir {
         &self.root
     }
 
-    /// Reads the whole package once.
+    /// Reads the whole package once, for a render.
     pub fn read(&self, limits: &PackageLimits) -> Result<PackageFiles, ReadError> {
+        self.read_scope(limits, Scope::Inputs)
+    }
+
+    /// Reads the package with the files that no function gets, such as a `README.md`: for whoever sends it elsewhere. What
+    /// `.krmignore` names is left out, and links are not followed, as for a render.
+    pub fn read_everything(&self, limits: &PackageLimits) -> Result<PackageFiles, ReadError> {
+        self.read_scope(limits, Scope::Everything)
+    }
+
+    fn read_scope(&self, limits: &PackageLimits, scope: Scope) -> Result<PackageFiles, ReadError> {
         let _lock = lock::lock(&self.dir, Mode::Shared, self.lock_wait)
             .map_err(|source| ReadError::Io { path: ".".to_owned(), source })?
             .ok_or_else(|| ReadError::Busy(self.root.clone()))?;
@@ -85,7 +95,7 @@ impl PackageDir {
         listing.warnings.extend(self.link.clone());
         listing.run()?;
         let Listing { entries, warnings, .. } = listing;
-        assemble(self.name.clone(), self.root.clone(), &entries, warnings, &mut Contents(&self.dir), limits)
+        assemble(self.name.clone(), self.root.clone(), &entries, warnings, &mut Contents(&self.dir), limits, scope)
     }
 }
 

@@ -47,6 +47,15 @@ pub(super) struct Wanted {
     pub(super) through_link: bool,
 }
 
+/// Which files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Those that functions get: that match the globs.
+    Inputs,
+    /// All that belong to the package.
+    Everything,
+}
+
 /// Puts a package together from a listing and the contents behind it. `warnings` are those of the listing.
 pub(super) fn assemble(
     name: String,
@@ -55,6 +64,7 @@ pub(super) fn assemble(
     mut warnings: Vec<PackageWarning>,
     content: &mut dyn Content,
     limits: &PackageLimits,
+    scope: Scope,
 ) -> Result<PackageFiles, ReadError> {
     let mut tree = Tree::of_packages(entries);
     for (index, path) in tree.packages.iter().map(|package| package.path.clone()).enumerate() {
@@ -65,7 +75,7 @@ pub(super) fn assemble(
     let wanted = Wanted { limit: limits.file_bytes, setting: "package.fileBytes", through_link: false };
     let mut budget = Budget { files: 0, bytes: 0, limits };
     for (path, kind) in entries {
-        let counts = matches_globs(split(path).1);
+        let counts = scope == Scope::Everything || matches_globs(split(path).1);
         match kind {
             EntryKind::Directory => {
                 tree.enter(path);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::discover::{Content, Entries, EntryKind, Wanted, assemble};
+use super::discover::{Content, Entries, EntryKind, Scope, Wanted, assemble};
 use super::files::{Change, File, PackageFiles, ReadError};
 use super::limits::{LimitExceeded, PackageLimits};
 use super::path::{PathError, check_form, check_path, is_git, split};
@@ -27,7 +27,15 @@ impl PackageFiles {
             Some(name) if !name.is_empty() => name,
             _ => "/",
         };
-        assemble(name.to_owned(), root.to_owned(), &entries, Vec::new(), &mut Contents(&contents), limits)
+        assemble(
+            name.to_owned(),
+            root.to_owned(),
+            &entries,
+            Vec::new(),
+            &mut Contents(&contents),
+            limits,
+            Scope::Inputs,
+        )
     }
 }
 

@@ -56,6 +56,28 @@ fn a_directory_and_a_map_give_the_same_package() {
 }
 
 #[test]
+fn everything_is_what_belongs_to_the_package_whoever_gets_it() {
+    let temp = package(&[
+        ("Kptfile", "root"),
+        (".krmignore", "skip\n*.log\n"),
+        ("a.yaml", "a"),
+        ("README.md", "hello"),
+        ("build.log", "no"),
+        ("skip/x.md", "no"),
+        ("b/Kptfile", "b"),
+        ("b/build.log", "its own rules"),
+        (".git/config", "no"),
+    ]);
+    symlink("README.md", temp.path().join("link.md")).expect("made");
+    let dir = PackageDir::open(temp.path()).expect("opens");
+    let all = dir.read_everything(&PackageLimits::default()).expect("reads");
+    let paths: Vec<&str> = all.files.keys().map(String::as_str).collect();
+    assert_eq!(paths, [".krmignore", "Kptfile", "README.md", "a.yaml", "b/Kptfile", "b/build.log"]);
+    assert_eq!(&*all.files["README.md"].bytes, b"hello");
+    assert_eq!(all.warnings, [PackageWarning::LinkInside("link.md".to_owned())]);
+}
+
+#[test]
 fn links_are_left_alone_each_with_a_warning() {
     let temp =
         package(&[("app/Kptfile", "k"), ("app/cm.yaml", "cm"), ("app/sub/x.yaml", "x"), ("outside/secret.yaml", "s")]);

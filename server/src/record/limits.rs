@@ -14,7 +14,7 @@ pub struct RecordLimits {
     ///   out is counted. The JSON is always whole.
     /// - Default: 1 MiB less 4 KiB, so that the store, whose [`log_bytes`] is 1 MiB, cuts nothing.
     /// - Does not stop: many revisions with a record each; the store's file grows with them.
-    /// - Tested by `record::bound`: a render of 10,000 steps, texts of megabytes.
+    /// - Tested by `record::tests::bounds`: a render of 10,000 steps, texts of megabytes.
     ///
     /// [`log_bytes`]: portico_scheduler::store::StoreLimits::log_bytes
     pub record_bytes: usize,
@@ -25,7 +25,7 @@ pub struct RecordLimits {
     /// - Mechanism: the middle is left out, with the number of its bytes in its place.
     /// - Default: 64 KiB.
     /// - Does not stop: many long texts; `record_bytes` does.
-    /// - Tested by `record::bound`.
+    /// - Tested by `record::tests::bounds`.
     pub text_bytes: usize,
 
     /// Steps of a record, and results and changed resources of a step.
@@ -34,7 +34,7 @@ pub struct RecordLimits {
     /// - Mechanism: what comes after so many is counted, except for steps that failed.
     /// - Default: 1,000.
     /// - Does not stop: anything else.
-    /// - Tested by `record::bound`.
+    /// - Tested by `record::tests::bounds`.
     pub items: usize,
 
     /// Records of ended renders that are kept in memory: for those who know the id of a render that newer content
@@ -44,7 +44,7 @@ pub struct RecordLimits {
     /// - Mechanism: the oldest go.
     /// - Default: 64, of 1 MiB at most.
     /// - Does not stop: a reader that holds on to one; `followers` and `stall` do.
-    /// - Tested by `record::renders`.
+    /// - Tested by `record::tests::follow`: the oldest of three.
     pub ended: usize,
 
     /// Readers that follow a log at the same time.
@@ -53,7 +53,7 @@ pub struct RecordLimits {
     /// - Mechanism: one more is refused with 429 and `Retry-After`.
     /// - Default: 256.
     /// - Does not stop: one user that takes all of them; the listener's limits of requests do.
-    /// - Tested by `record::log`.
+    /// - Tested by `record::tests::follow`.
     pub followers: usize,
 
     /// Time that a reader may take nothing while there is something to read.
@@ -62,7 +62,7 @@ pub struct RecordLimits {
     /// - Mechanism: its log ends, with a line that says so.
     /// - Default: 30 seconds.
     /// - Does not stop: one that reads a byte now and then; `follow` does.
-    /// - Tested by `record::log`, in paused time.
+    /// - Tested by `record::tests::follow`.
     pub stall: Duration,
 
     /// Time that a log can be followed.
@@ -71,7 +71,7 @@ pub struct RecordLimits {
     /// - Mechanism: the log ends, with a line that says so.
     /// - Default: 1 hour.
     /// - Does not stop: whoever asks again.
-    /// - Tested by `record::log`, in paused time.
+    /// - Tested by `record::tests::follow`.
     pub follow: Duration,
 }
 

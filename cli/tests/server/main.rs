@@ -1,0 +1,4 @@
+//! The program as a server, and the commands and the page that speak to it.
+
+mod commands;
+mod harness;
