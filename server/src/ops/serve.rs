@@ -25,7 +25,7 @@ use super::tls::{Tls, TlsError};
 use crate::auth::{AllowAll, Authenticator, Authorizer, RolesOfFile};
 use crate::config::{ConfigError, Renders, ServerConfig};
 use crate::record::{self, RecordLimits};
-use crate::{Scheduler, Store, api};
+use crate::{Scheduler, Store, api, ui};
 
 /// Events that are kept for readers, of all revisions.
 const EVENTS: usize = 10_000;
@@ -142,6 +142,8 @@ impl Server {
         for (name, namespace) in &config.namespaces {
             scheduler.set_quota(name, namespace.quota);
         }
+        let page =
+            ui::Ui { scheduler: scheduler.clone(), renders: Arc::clone(&renders), authorizer: Arc::clone(&authorizer) };
         let app = api::App::new(api::Parts {
             scheduler: scheduler.clone(),
             events,
@@ -157,7 +159,7 @@ impl Server {
             authenticator,
             authorizer,
             health: health(&scheduler, &draining).router(),
-            router: api::router(app).layer(unbounded()),
+            router: api::router(app).merge(ui::router(page)).layer(unbounded()),
             ending: ending.clone(),
         };
         let acceptor = Acceptor {
