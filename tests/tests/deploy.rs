@@ -1,5 +1,6 @@
 //! What `deploy/` holds: packages that Portico renders, pods without rights, configurations that the server takes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -226,5 +227,25 @@ fn the_image_has_the_program_where_the_pods_expect_it() -> Result<()> {
             ["runAsUser", "runAsGroup"].map(|key| format!("{key}: {}", &user[..user.find(':').unwrap_or(0)]));
         assert!(deployment.contains(&uid) && deployment.contains(&gid), "{name}: the image's user is {user}");
     }
+    Ok(())
+}
+
+/// Names of metrics in a text, without what a histogram's parts add to them.
+fn metrics(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let named = words.filter(|word| ["portico_", "workqueue_", "process_"].iter().any(|start| word.starts_with(start)));
+    named.map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect()
+}
+
+/// Whoever is told of a number is told what to do about it, and no rule rests on one that nobody gives.
+#[test]
+fn operators_are_told_what_to_do_about_each_metric() -> Result<()> {
+    let read = |path: &str| std::fs::read_to_string(repository().join(path)).context(path.to_owned());
+    let (given, told) = (read("docs/server-metrics.md")?, read("docs/operating.md")?);
+    let rules = read("deploy/portico/alerts.yaml")?;
+    assert!(metrics(&given).len() > 40, "{:?}", metrics(&given));
+    assert_eq!(metrics(&told), metrics(&given));
+    let unknown: Vec<_> = metrics(&rules).difference(&metrics(&given)).copied().collect();
+    assert!(unknown.is_empty() && metrics(&rules).len() > 5, "{unknown:?}");
     Ok(())
 }
