@@ -167,7 +167,7 @@ fn the_function_runner_stands_where_porch_looks_for_it() -> Result<()> {
     Ok(())
 }
 
-/// The server reads the files of the ConfigMaps as they are mounted, with the arguments of the pods.
+/// The server reads the files of the `ConfigMaps` as they are mounted, with the arguments of the pods.
 #[test]
 fn the_server_takes_the_configurations() -> Result<()> {
     for name in PACKAGES {
