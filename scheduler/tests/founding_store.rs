@@ -316,3 +316,37 @@ fn shares_are_even_and_stable() {
     }
     assert!(first.values().all(|count| (800..1200).contains(count)), "{first:?}");
 }
+
+/// The documentation names a test for each failure; it is there, under that name.
+#[test]
+fn the_documented_tests_exist() {
+    fn sources(directory: &std::path::Path, all: &mut String) {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, all);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                all.push_str(&std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let (root, mut all) = (std::path::Path::new(env!("CARGO_MANIFEST_DIR")), String::new());
+    sources(&root.join("src"), &mut all);
+    sources(&root.join("tests"), &mut all);
+    let text = std::fs::read_to_string(root.join("../docs/scheduler.md")).unwrap();
+    let (_, table) = text.split_once("## What others had to learn").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    let rows = table.lines().filter_map(|line| line.rsplit_once(" | ")).filter(|(_, tests)| tests.contains("::"));
+    let mut found = 0;
+    for (_, tests) in rows {
+        for name in tests.split('`').skip(1).step_by(2).flat_map(|path| path.split([':', '{', '}', ',', ' '])) {
+            // Modules are one word or have a number in front; tests are sentences.
+            if name.matches('_').count() >= 3 {
+                let is_module = name.starts_with('s') && name[1..].starts_with(|c: char| c.is_ascii_digit());
+                assert!(is_module || all.contains(&format!("fn {name}(")), "`{name}` is not there");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 25, "{found}");
+}
