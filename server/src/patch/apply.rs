@@ -5,6 +5,7 @@
 //! files that a render changed, has no owner, so that nobody is in conflict with a render.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -30,7 +31,8 @@ pub struct Writer<'a> {
     pub now: Timestamp,
     /// How the kind is built.
     pub structure: &'a Structure,
-    /// Paths that this write can't set and owns nothing of, such as `["status"]`.
+    /// Paths that this write can't set and owns nothing of, such as `["status"]`. An element of a list that is a map is named
+    /// as in `FieldsV1`: `["status", "conditions", "k:{\"type\":\"Rendered\"}"]`.
     pub ignored: &'a [&'a [&'a str]],
 }
 
@@ -104,6 +106,9 @@ pub fn apply(current: Option<&Value>, applied: &Value, writer: &Writer<'_>, forc
     drop_nulls(&mut applied);
     if !applied.is_object() {
         return Err(PatchError::NotAnObject);
+    }
+    if applied.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
+        return Err(PatchError::Invalid { path: ".metadata".to_owned(), message: "expected map".to_owned() });
     }
     check(&applied, writer.shape(), &mut String::new())?;
     let live = current.map_or_else(|| json!({}), without);
@@ -284,7 +289,7 @@ fn check(value: &Value, shape: Shape<'_>, path: &mut String) -> Result<(), Patch
     match (shape.expected(), value) {
         (Some(expected), _) if expected != found => fault(path, format!("expected {expected}, got {found}")),
         (_, Value::Object(object)) => object.iter().try_for_each(|(name, value)| {
-            path.push_str(&format!(".{name}"));
+            let _ = write!(path, ".{name}");
             check(value, shape.field_or_anything(name), path)?;
             path.truncate(before);
             Ok(())
@@ -293,7 +298,7 @@ fn check(value: &Value, shape: Shape<'_>, path: &mut String) -> Result<(), Patch
             let kind = shape.list_kind();
             let mut seen = BTreeSet::new();
             list.iter().enumerate().try_for_each(|(index, item)| {
-                path.push_str(&format!("[{index}]"));
+                let _ = write!(path, "[{index}]");
                 match kind {
                     ListKind::Map(keys) => {
                         if let Some(key) = keys.iter().find(|key| item.get(&***key).is_none_or(|key| !is_scalar(key))) {

@@ -166,10 +166,10 @@ impl PatchError {
             Self::Body(error) => error.status(),
             Self::Conflicts { .. } => (409, "Conflict"),
             Self::NoOperations { .. } | Self::NotAnObject | Self::ManagedFields => (400, "BadRequest"),
-            Self::TooManyOperations { .. } | Self::TooMuch { .. } | Self::Large { .. } => {
-                (413, "RequestEntityTooLarge")
-            }
-            Self::ManagedTooLarge { .. } => (413, "RequestEntityTooLarge"),
+            Self::TooManyOperations { .. }
+            | Self::TooMuch { .. }
+            | Self::Large { .. }
+            | Self::ManagedTooLarge { .. } => (413, "RequestEntityTooLarge"),
             Self::TooDeep { .. }
             | Self::Operation { .. }
             | Self::ManagerMissing

@@ -1,6 +1,7 @@
 //! Sets of fields: who owns what of an object, in the form `FieldsV1` of Kubernetes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -66,11 +67,17 @@ impl Element {
             Some(("k", key)) => {
                 let key: Map<String, Value> = serde_json::from_str(key).unwrap_or_default();
                 let pairs: Vec<String> = key.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                out.push_str(&format!("[{}]", pairs.join(",")));
+                let _ = write!(out, "[{}]", pairs.join(","));
             }
-            Some(("v", value)) => out.push_str(&format!("[={value}]")),
-            Some(("i", index)) => out.push_str(&format!("[{index}]")),
-            Some((_, name)) => out.push_str(&format!(".{name}")),
+            Some(("v", value)) => {
+                let _ = write!(out, "[={value}]");
+            }
+            Some(("i", index)) => {
+                let _ = write!(out, "[{index}]");
+            }
+            Some((_, name)) => {
+                let _ = write!(out, ".{name}");
+            }
             None => {}
         }
     }
@@ -192,10 +199,11 @@ impl Set {
         both
     }
 
-    /// Takes away a path of fields and all below it.
+    /// Takes away a path of fields, and of elements as `FieldsV1` writes them, and all below it.
     pub(super) fn cut(&mut self, path: &[&str]) {
         let [first, rest @ ..] = path else { return };
-        let element = Element::field(first);
+        let item = if first.starts_with("k:") { Element::parse(first) } else { None };
+        let element = item.unwrap_or_else(|| Element::field(first));
         let Some(node) = self.0.get_mut(&element) else { return };
         if !rest.is_empty() {
             node.below.cut(rest);

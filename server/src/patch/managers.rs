@@ -1,6 +1,7 @@
 //! `metadata.managedFields`: which manager owns which fields.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -58,10 +59,10 @@ impl Manager {
     pub(super) fn show(&self) -> String {
         let mut text = format!("{:?}", self.name);
         if !self.subresource.is_empty() {
-            text.push_str(&format!(" with subresource {:?}", self.subresource));
+            let _ = write!(text, " with subresource {:?}", self.subresource);
         }
         if self.operation == Operation::Update {
-            text.push_str(&format!(" using {}", self.api_version));
+            let _ = write!(text, " using {}", self.api_version);
         }
         text
     }
@@ -116,7 +117,7 @@ impl Managers {
     /// Those of an object; none where they can't be read.
     pub(super) fn of(object: &Value) -> Self {
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-        list.and_then(|list| Self::read(list)).unwrap_or_default()
+        list.map(Vec::as_slice).and_then(Self::read).unwrap_or_default()
     }
 
     fn read(list: &[Value]) -> Option<Self> {
@@ -154,7 +155,7 @@ impl Managers {
     fn to_value(&self) -> Vec<Value> {
         let mut sorted: Vec<(&Manager, &Owned)> = self.0.iter().collect();
         sorted.sort_by_key(|(manager, owned)| {
-            (manager.operation, owned.time.map(|time| time.as_second()), &manager.name, &manager.api_version)
+            (manager.operation, owned.time.map(Timestamp::as_second), &manager.name, &manager.api_version)
         });
         let entry = |(manager, owned): (&Manager, &Owned)| {
             let operation = if manager.operation == Operation::Apply { "Apply" } else { "Update" };

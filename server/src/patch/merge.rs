@@ -1,6 +1,6 @@
 //! What an applied object makes of the one that is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn merge_lists(live: &[Value], applied: &[Value], shape: Shape<'_>) -> Vec<Value
         list.iter().enumerate().map(|(index, item)| Element::item(item, index, kind)).collect()
     };
     let (live_elements, applied_elements) = (elements(live), elements(applied));
-    let wanted: BTreeMap<&Element, ()> = applied_elements.iter().map(|element| (element, ())).collect();
+    let wanted: BTreeSet<&Element> = applied_elements.iter().collect();
     let mut places = BTreeMap::new();
     for (index, element) in live_elements.iter().enumerate() {
         places.entry(element).or_insert(index);
@@ -43,7 +43,7 @@ fn merge_lists(live: &[Value], applied: &[Value], shape: Shape<'_>) -> Vec<Value
         let place = places.get(element).copied();
         if let Some(place) = place {
             while rest < place {
-                if !wanted.contains_key(&live_elements[rest]) {
+                if !wanted.contains(&live_elements[rest]) {
                     merged.push(live[rest].clone());
                 }
                 rest += 1;
@@ -52,7 +52,7 @@ fn merge_lists(live: &[Value], applied: &[Value], shape: Shape<'_>) -> Vec<Value
         merged.push(merge(place.map(|place| &live[place]), item, shape.item()));
     }
     while rest < live.len() {
-        if !wanted.contains_key(&live_elements[rest]) {
+        if !wanted.contains(&live_elements[rest]) {
             merged.push(live[rest].clone());
         }
         rest += 1;

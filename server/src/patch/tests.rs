@@ -1,5 +1,7 @@
 //! Types of patches, and merge patches.
 
+mod hostile;
+
 use serde_json::json;
 
 use super::{Patch, PatchError, PatchType};

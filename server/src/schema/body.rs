@@ -4,6 +4,7 @@
 //! kept for [`super::decode`] to warn of. YAML with equal keys is refused whatever the field validation.
 
 use std::fmt;
+use std::fmt::Write as _;
 
 use portico_krm::yaml::{Kind, NodeId, ParseLimits, ScalarType, Tree, parse_float, parse_int};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
@@ -211,7 +212,7 @@ impl Budget {
 
     fn element(&mut self, index: usize) -> usize {
         let before = self.path.len();
-        self.path.push_str(&format!("[{index}]"));
+        let _ = write!(self.path, "[{index}]");
         before
     }
 

@@ -1,6 +1,7 @@
 //! From a value to a typed object, with what a client wrote and nothing knows.
 
 use std::fmt;
+use std::fmt::Write as _;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -146,7 +147,7 @@ fn unknown(value: &Value, shape: Shape<'_>, path: &mut String, faults: &mut Vec<
         }
         Value::Array(list) => {
             for (index, value) in list.iter().enumerate() {
-                path.push_str(&format!("[{index}]"));
+                let _ = write!(path, "[{index}]");
                 unknown(value, shape.item(), path, faults);
                 path.truncate(before);
             }
@@ -190,7 +191,7 @@ fn check_kinds(value: &Value, shape: Shape<'_>, path: &mut String) -> Result<(),
         }
         (_, Value::Array(list)) => {
             for (index, value) in list.iter().enumerate() {
-                path.push_str(&format!("[{index}]"));
+                let _ = write!(path, "[{index}]");
                 check_kinds(value, shape.item(), path)?;
                 path.truncate(before);
             }

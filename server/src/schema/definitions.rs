@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::structure::Structure;
 use crate::api::types::{CoreEvent, Event, Kind, PackageRevision, PackageRevisionResources};
 
-/// Where definitions are in an OpenAPI document.
+/// Where definitions are in a document of `OpenAPI`.
 pub(super) const PREFIX: &str = "#/components/schemas/";
 
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";

@@ -1,4 +1,4 @@
-//! OpenAPI v3: `/openapi/v3` and a document for each group and version.
+//! `OpenAPI` v3: `/openapi/v3` and a document for each group and version.
 //!
 //! `kubectl explain` reads them, and kubectl looks there whether the server validates fields itself. `/openapi/v2` is not
 //! served: kubectl asks for it only where version 3 is missing.
@@ -91,7 +91,7 @@ fn documents() -> &'static Documents {
 impl Document {
     fn of(path: String, content: &Value) -> Self {
         let body = Bytes::from(content.to_string());
-        let hash = Sha256::digest(&body).iter().map(|byte| format!("{byte:02X}")).collect();
+        let hash = format!("{:X}", Sha256::digest(&body));
         Self { path, body, hash }
     }
 }

@@ -73,6 +73,7 @@ impl<'s> Shape<'s> {
     }
 
     /// As [`Shape::field`], and anything where the object has no such field.
+    #[must_use]
     pub fn field_or_anything(self, name: &str) -> Self {
         self.field(name).unwrap_or(self.at(ANYTHING))
     }
@@ -83,6 +84,7 @@ impl<'s> Shape<'s> {
     }
 
     /// The elements of the list.
+    #[must_use]
     pub fn item(self) -> Self {
         match self.get() {
             Node::List { item, .. } => self.at(*item),

@@ -84,6 +84,9 @@ fn sets_are_joined_and_taken_apart_without_empty_nodes() {
     all.cut(&["m", "z"]);
     all.cut(&["m", "none", "x"]);
     assert_eq!(all.to_value(), json!({"f:m": {"f:x": {}, "f:y": {}}}));
+    let mut list = set(&json!({"f:m": {"k:{\"type\":\"a\"}": {".": {}, "f:x": {}}, "k:{\"type\":\"b\"}": {".": {}}}}));
+    list.cut(&["m", "k:{\"type\": \"a\"}"]);
+    assert_eq!(list.to_value(), json!({"f:m": {"k:{\"type\":\"b\"}": {}}}));
     all.cut(&["m"]);
     assert!(all.is_empty());
 }

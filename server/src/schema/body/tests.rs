@@ -1,5 +1,7 @@
 //! What is read of a body, and where reading stops.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::{Body, BodyError, Format, Limits};
@@ -25,7 +27,7 @@ fn fields_that_stand_twice_are_named_and_the_last_counts() {
 
 #[test]
 fn numbers_keep_what_json_can_say() {
-    let body = json_body(r#"[18446744073709551615, -9223372036854775808, 1.5, 1e3, 36893488147419103232]"#).unwrap();
+    let body = json_body("[18446744073709551615, -9223372036854775808, 1.5, 1e3, 36893488147419103232]").unwrap();
     assert_eq!(body.value, json!([u64::MAX, i64::MIN, 1.5, 1000.0, 36_893_488_147_419_103_232.0]));
     for wrong in ["1e999", "NaN", "Infinity", "01", "[1,]", "{\"a\" 1}", "\"\u{1}\"", "{} x", "'a'"] {
         let error = json_body(wrong).unwrap_err();
@@ -91,7 +93,7 @@ fn values_are_bounded_also_when_aliases_are_written_out() {
     assert_eq!(Body::read(list.as_bytes(), Format::Json, &limits).unwrap_err(), BodyError::TooMany { limit: 1_000 });
     let mut bomb = "a0: &a0 [1, 2]\n".to_owned();
     for i in 1..20 {
-        bomb.push_str(&format!("a{i}: &a{i} [*a{p}, *a{p}, *a{p}]\n", p = i - 1));
+        let _ = writeln!(bomb, "a{i}: &a{i} [*a{p}, *a{p}, *a{p}]", p = i - 1);
     }
     assert_eq!(Body::read(bomb.as_bytes(), Format::Yaml, &limits).unwrap_err(), BodyError::TooMany { limit: 1_000 });
     assert!(Body::read(bomb.as_bytes(), Format::Yaml, &Limits::default()).is_err());

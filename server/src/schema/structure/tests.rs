@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ListKind, Structure};
+use super::{ListKind, Shape, Structure};
 use crate::api::types::Kind;
 use crate::schema::structure;
 
@@ -42,6 +42,6 @@ fn types_that_hold_themselves_and_schemas_that_say_nothing_can_be_read() {
         let shape = tree.root().field(anything).expect(anything);
         assert!(shape.field("x").is_some() && !shape.is_atomic_object(), "{anything}");
     }
-    assert!(tree.root().field("fixed").is_some_and(|shape| shape.is_atomic_object()));
+    assert!(tree.root().field("fixed").is_some_and(Shape::is_atomic_object));
     assert_eq!(Structure::read(definitions.as_object().unwrap(), "None").root().expected(), None);
 }
