@@ -306,12 +306,21 @@ int32_t portico_render(portico_engine_t *engine, const portico_file_t *files, si
                        const portico_render_options_t *options, portico_render_t **render, portico_error_t **error);
 
 /*
+ * Starts one function on one ResourceList, given in YAML: for those who drive a pipeline of their own. `image` is a name
+ * as a Kptfile has it. Of the options `style`, `record`, `root` and `flags` mean nothing here. Else as portico_render: the
+ * handle is waited for, cancelled and freed in the same way. Its result has one step and no changes; what the function
+ * wrote is portico_result_output. An engine with `isolate` does not do this.
+ */
+int32_t portico_evaluate(portico_engine_t *engine, portico_text_t image, portico_text_t resource_list,
+                         const portico_render_options_t *options, portico_render_t **render, portico_error_t **error);
+
+/*
  * Waits until the render has ended, at most this many milliseconds: 0 looks without waiting, a negative time waits for
  * ever. Any number of threads may wait for one render, as often as they like, and get the same.
  *
  * PORTICO_OK: `*result` is its result, also when the render failed, see portico_result_status. PORTICO_PENDING: it has
- * not ended. PORTICO_PACKAGE, PORTICO_CANCELLED, PORTICO_WORKER, PORTICO_INTERNAL: it has ended and has no result; the
- * message tells why.
+ * not ended. PORTICO_PACKAGE, PORTICO_CANCELLED, PORTICO_WORKER, PORTICO_INTERNAL, and of portico_evaluate
+ * PORTICO_INVALID_ARGUMENT and PORTICO_ENGINE: it has ended and has no result; the message tells why.
  */
 int32_t portico_wait(portico_render_t *render, int64_t timeout_milliseconds, const portico_result_t **result,
                      portico_error_t **error);
@@ -342,6 +351,12 @@ int32_t portico_result_saved_on_failure(const portico_result_t *result);
 
 /* What the functions reported, as the `results.yaml` of kpt. */
 portico_text_t portico_result_yaml(const portico_result_t *result);
+
+/*
+ * What the function of portico_evaluate wrote, byte for byte: a ResourceList when it passed, anything when it failed. Of
+ * portico_render: empty.
+ */
+portico_text_t portico_result_output(const portico_result_t *result);
 
 /* How many packages the tree holds. */
 size_t portico_result_packages(const portico_result_t *result);

@@ -8,13 +8,13 @@ use portico_krm::kptfile::Experiments;
 use portico_runtime::image::ImagePrefix;
 use portico_runtime::package::PackageFiles;
 use portico_runtime::{
-    Allocation, CallOptions, Compiler, EngineConfig, FunctionDir, FunctionFiles, FunctionSource, LimitLayers,
-    LimitName, LimitSettings, LimitSource, LimitUnit, LimitValue, Limits, RenderOptions, Renderer, Sources, StatusMode,
-    WorkerConfig, WorkerLimits, WriteStyle,
+    Allocation, CallError, CallOptions, Cause, Compiler, EngineConfig, FunctionCall, FunctionDir, FunctionFiles,
+    FunctionSource, LimitLayers, LimitName, LimitSettings, LimitSource, LimitUnit, LimitValue, Limits, RenderOptions,
+    Renderer, Sources, StatusMode, WorkerConfig, WorkerLimits, WriteStyle,
 };
 
 use crate::error::Error;
-use crate::queue::{Job, Queue};
+use crate::queue::{Job, Queue, Work};
 use crate::render::Render;
 use crate::report::{Report, Warnings};
 
@@ -93,24 +93,52 @@ impl Engine {
     }
 
     /// Starts a render.
-    pub(crate) fn render(&self, files: Files, settings: RenderSettings) -> Result<Arc<Render>, Error> {
+    pub(crate) fn render(&self, files: Files, mut settings: RenderSettings) -> Result<Arc<Render>, Error> {
         let renderer = self.renderer.for_tenant(&settings.tenant);
-        let limits = decide(&self.limits, settings.limits);
-        let root = settings.root.unwrap_or_else(|| ROOT.to_owned());
+        let root = settings.root.take().unwrap_or_else(|| ROOT.to_owned());
         let options = RenderOptions {
-            call: CallOptions { limits, image_prefix: settings.image_prefix, ..CallOptions::default() },
+            call: self.calls(&mut settings),
             style: settings.style,
             status: settings.status,
             experiments: Experiments { conditions: settings.conditions },
             ..RenderOptions::default()
         };
-        let render = Arc::new(Render::default());
-        let work = Box::new(move |render: &Render| {
+        self.start(Box::new(move |render: &Render| {
             let files = PackageFiles::from_map(&root, files, &options.call.limits.package)?;
             let mut warnings = Warnings::default();
             let outcome = renderer.render(&files, &options, render.token(), &mut warnings)?;
             Ok(Report::new(outcome, warnings))
-        });
+        }))
+    }
+
+    /// Starts one function on one `ResourceList`.
+    pub(crate) fn evaluate(
+        &self,
+        image: String,
+        resource_list: Vec<u8>,
+        mut settings: RenderSettings,
+    ) -> Result<Arc<Render>, Error> {
+        let renderer = self.renderer.for_tenant(&settings.tenant);
+        let options = self.calls(&mut settings);
+        let call = FunctionCall { image, tag: String::new(), resource_list };
+        self.start(Box::new(move |render: &Render| match renderer.call(call, &options, render.token()) {
+            Ok(reply) => Ok(Report::of_reply(reply)),
+            Err(CallError::NotFound { image, text }) => Ok(Report::unresolved(image, Cause::NotFound, text)),
+            Err(CallError::Unusable { image, text, cause }) => Ok(Report::unresolved(image, cause, text)),
+            Err(error) => Err(error.into()),
+        }))
+    }
+
+    fn calls(&self, settings: &mut RenderSettings) -> CallOptions {
+        CallOptions {
+            limits: decide(&self.limits, std::mem::take(&mut settings.limits)),
+            image_prefix: std::mem::take(&mut settings.image_prefix),
+            ..CallOptions::default()
+        }
+    }
+
+    fn start(&self, work: Work) -> Result<Arc<Render>, Error> {
+        let render = Arc::new(Render::default());
         self.queue.submit(Job { render: Arc::clone(&render), work })?;
         Ok(render)
     }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use portico_runtime::package::ReadError;
-use portico_runtime::{EngineError, FunctionError, RenderError};
+use portico_runtime::{CallError, EngineError, FunctionError, RenderError};
 
 use crate::abi;
 
@@ -88,6 +88,17 @@ impl From<RenderError> for Error {
             RenderError::Cancelled => Error::Cancelled,
             RenderError::Worker { .. } => Error::Worker(chain(&error)),
             other => Error::Package(chain(&other)),
+        }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Cancelled => Error::Cancelled,
+            CallError::Name(text) => Error::argument("image", format!("can't be used: {text}")),
+            CallError::Input { text, .. } => Error::argument("resource_list", format!("can't be used: {text}")),
+            other => Error::Engine(chain(&other)),
         }
     }
 }

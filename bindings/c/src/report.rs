@@ -1,9 +1,12 @@
 //! The result of a render, as C reads it.
 
 use std::ffi::c_char;
+use std::time::Duration;
 
 use portico_runtime::package::Change;
-use portico_runtime::{Cause, Event, FailureKind, Observer, Outcome, StepKind, StepReport, StepState};
+use portico_runtime::{
+    Cause, Event, Failure, FailureKind, FunctionReply, Observer, Outcome, StepKind, StepReport, StepState,
+};
 
 use crate::abi::{self, Text};
 
@@ -40,6 +43,7 @@ pub struct Report {
     changes: Vec<OwnedChange>,
     steps: Vec<OwnedStep>,
     warnings: Vec<Owned>,
+    output: Owned,
 }
 
 #[derive(Debug)]
@@ -86,7 +90,49 @@ impl Report {
             changes: outcome.changes.into_iter().map(OwnedChange::new).collect(),
             steps: outcome.steps.into_iter().map(OwnedStep::new).collect(),
             warnings: warnings.0.into_iter().map(Owned::new).collect(),
+            output: Owned::new([]),
         }
+    }
+
+    /// What one function came to.
+    pub(crate) fn of_reply(reply: FunctionReply) -> Report {
+        let (cause, message) = reply.failure.unzip();
+        let step = StepReport {
+            state: if cause.is_none() { StepState::Passed } else { StepState::Failed },
+            exit_code: reply.exit_code,
+            // What an exit code says already is not said twice.
+            execution_error: message.clone().filter(|_| cause != Some(Cause::Exit)),
+            cause,
+            stderr: String::from_utf8_lossy(&reply.stderr).into_owned(),
+            stderr_dropped: reply.stderr_dropped,
+            results: reply.results,
+            recorded: true,
+            elapsed: reply.elapsed,
+            fuel: reply.fuel,
+            peak_memory: reply.peak_memory,
+            ..step_of(reply.image)
+        };
+        let failure = message.map(|message| failure(FailureKind::Function, message));
+        let outcome = Outcome { steps: vec![step], failure, ..Outcome::default() };
+        let warnings = Warnings(reply.warning.into_iter().collect());
+        Report { output: Owned::new(reply.output), ..Report::new(outcome, warnings) }
+    }
+
+    /// A function that could not be called.
+    pub(crate) fn unresolved(image: String, cause: Cause, text: String) -> Report {
+        let step = StepReport {
+            state: StepState::Failed,
+            exit_code: 1,
+            execution_error: Some(text.clone()),
+            cause: Some(cause),
+            ..step_of(image)
+        };
+        let failure = Some(failure(FailureKind::Unresolved, text));
+        Report::new(Outcome { steps: vec![step], failure, ..Outcome::default() }, Warnings::default())
+    }
+
+    pub(crate) fn output(&self) -> Text {
+        self.output.text()
     }
 
     pub(crate) fn status(&self) -> i32 {
@@ -202,6 +248,40 @@ impl OwnedStep {
             },
         }
     }
+}
+
+/// The only step of a call.
+fn step_of(image: String) -> StepReport {
+    StepReport {
+        package: String::new(),
+        package_name: String::new(),
+        kind: StepKind::Mutator,
+        index: 0,
+        number: 1,
+        name: String::new(),
+        image,
+        exec: String::new(),
+        state: StepState::NotRun,
+        exit_code: 0,
+        execution_error: None,
+        kpt_error: None,
+        cause: None,
+        stderr: String::new(),
+        stderr_dropped: 0,
+        results: Vec::new(),
+        resources: None,
+        selective: false,
+        recorded: false,
+        elapsed: Duration::ZERO,
+        fuel: 0,
+        peak_memory: 0,
+        changes: None,
+    }
+}
+
+/// Of a call: kpt has no words for it.
+fn failure(kind: FailureKind, message: String) -> Failure {
+    Failure { kind, package: String::new(), step: Some(0), message, kpt_condition: String::new(), kpt_error: None }
 }
 
 fn status(kind: FailureKind) -> i32 {

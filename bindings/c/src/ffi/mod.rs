@@ -87,6 +87,28 @@ pub unsafe extern "C" fn portico_render(
     }
 }
 
+/// Starts one function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn portico_evaluate(
+    engine: *mut Engine,
+    image: abi::Text,
+    resource_list: abi::Text,
+    options: *const abi::RenderOptions,
+    render: *mut *mut Render,
+    error: *mut *mut ErrorReport,
+) -> i32 {
+    // SAFETY: the module's contract, for all pointers.
+    unsafe {
+        guarded(render, "render", error, || {
+            let engine = engine.as_ref().ok_or_else(|| Error::argument("engine", "is NULL"))?;
+            let settings = options::render(options)?;
+            let image = input::utf8("image", image)?.to_owned();
+            let resource_list = input::bytes("resource_list", resource_list)?.to_vec();
+            Ok(Arc::into_raw(engine.evaluate(image, resource_list, settings)?).cast_mut())
+        })
+    }
+}
+
 /// Waits for a render.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn portico_wait(

@@ -48,6 +48,13 @@ pub unsafe extern "C" fn portico_result_yaml(result: *const Report) -> Text {
     unsafe { result.as_ref() }.map_or(Text::EMPTY, Report::results)
 }
 
+/// What the function of `portico_evaluate` wrote.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn portico_result_output(result: *const Report) -> Text {
+    // SAFETY: the module's contract.
+    unsafe { result.as_ref() }.map_or(Text::EMPTY, Report::output)
+}
+
 /// How many packages there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn portico_result_packages(result: *const Report) -> usize {

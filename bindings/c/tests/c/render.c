@@ -116,6 +116,48 @@ static void fails(portico_engine_t *engine) {
     portico_render_free(render);
 }
 
+/* One function on one ResourceList. */
+static void evaluates(portico_engine_t *engine) {
+    static const char list[] =
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  apiVersion: v1\n"
+        "  kind: ConfigMap\n  metadata: {name: c}\n  data: {tier: web}\nitems:\n- apiVersion: v1\n  kind: Service\n"
+        "  metadata:\n    name: front\n";
+    portico_render_t *render = NULL;
+    portico_error_t *error = NULL;
+    portico_text_t image = portico_text("set-labels:v0.2.0");
+    CHECK_OK(portico_evaluate(engine, image, portico_text(list), NULL, &render, &error), error);
+    const portico_result_t *result = ended(render);
+    CHECK(portico_result_status(result) == PORTICO_STATUS_RENDERED && portico_result_changes(result) == 0);
+    CHECK(contains(portico_result_output(result), "kind: ResourceList\n"));
+    CHECK(contains(portico_result_output(result), "tier: web\n"));
+    portico_step_t step = {.struct_size = sizeof step};
+    CHECK(portico_result_steps(result) == 1 && portico_result_step(result, 0, &step) == PORTICO_OK);
+    CHECK(contains(step.image, "/set-labels:v0.2.0") && step.state == PORTICO_STEP_PASSED && step.fuel > 0);
+    portico_render_free(render);
+
+    /* A function that fails: what it wrote, its exit code, and its words. */
+    static const char empty[] = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
+    CHECK_OK(portico_evaluate(engine, portico_text("starlark"), portico_text(empty), NULL, &render, &error), error);
+    result = ended(render);
+    CHECK(portico_result_status(result) == PORTICO_STATUS_FUNCTION_FAILED && portico_result_message(result).len > 0);
+    CHECK(portico_result_step(result, 0, &step) == PORTICO_OK && step.exit_code == 1);
+    CHECK(strcmp(step.cause.data, "exit") == 0 && step.stderr_text.len > 0);
+    portico_render_free(render);
+
+    CHECK_OK(portico_evaluate(engine, portico_text("example.com/none"), portico_text(empty), NULL, &render, &error), error);
+    result = ended(render);
+    CHECK(portico_result_status(result) == PORTICO_STATUS_UNRESOLVED);
+    CHECK(portico_result_step(result, 0, &step) == PORTICO_OK && strcmp(step.cause.data, "notFound") == 0);
+    portico_render_free(render);
+
+    CHECK_OK(portico_evaluate(engine, image, portico_text("a: b\n"), NULL, &render, &error), error);
+    CHECK(portico_wait(render, -1, &result, &error) == PORTICO_INVALID_ARGUMENT);
+    CHECK(strstr(portico_error_message(error), "`resource_list`") != NULL);
+    portico_error_free(error);
+    portico_render_free(render);
+    CHECK(portico_evaluate(engine, portico_text(NULL), portico_text(NULL), NULL, NULL, NULL) == PORTICO_INVALID_ARGUMENT);
+}
+
 /* A limit is named by the failure that it makes. */
 static void is_held_to_limits(portico_engine_t *engine) {
     portico_file_t files[] = {file_of("Kptfile", kptfile_text), file_of("service.yaml", service_text)};
@@ -242,6 +284,7 @@ static void takes_null(void) {
     CHECK(portico_result_changes(NULL) == 0 && portico_result_steps(NULL) == 0 && portico_result_packages(NULL) == 0);
     CHECK(portico_result_change(NULL, 0, NULL) == PORTICO_INVALID_ARGUMENT);
     CHECK(portico_result_step(NULL, 0, NULL) == PORTICO_INVALID_ARGUMENT);
+    CHECK(portico_result_output(NULL).len == 0);
     CHECK(portico_result_yaml(NULL).len == 0 && portico_result_warning(NULL, 0).len == 0);
     portico_step_t step = {.struct_size = 1};
     CHECK(portico_result_step(NULL, 0, &step) == PORTICO_INVALID_ARGUMENT);
@@ -279,6 +322,7 @@ int main(void) {
     passes(engine);
     fails(engine);
     is_held_to_limits(engine);
+    evaluates(engine);
     tells_what_is_wrong_with_a_render(engine);
     portico_engine_free(engine);
     outlives_its_engine();
