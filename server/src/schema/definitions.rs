@@ -53,6 +53,7 @@ pub(super) fn definitions() -> &'static Map<String, Value> {
             plain(&mut schema);
             all.insert(full_name(&short), schema);
         }
+        inline_enums(&mut all);
         for kind in KINDS {
             if let Some(Value::Object(schema)) = all.get_mut(&name(kind)) {
                 schema.insert(GVK.to_owned(), json!([gvk(kind, kind.name())]));
@@ -169,6 +170,23 @@ fn plain(schema: &mut Value) {
             ("items" | "additionalProperties", inner) => plain(inner),
             ("allOf" | "anyOf" | "oneOf", Value::Array(cases)) => cases.iter_mut().for_each(plain),
             _ => {}
+        }
+    }
+}
+
+/// Puts the values of an enum where it is used, as Kubernetes does: `kubectl explain` shows them there alone.
+fn inline_enums(all: &mut Map<String, Value>) {
+    let is_enum = |schema: &Value| schema.get("enum").is_some() && schema.get("properties").is_none();
+    let enums: Map<String, Value> =
+        all.iter().filter(|(_, schema)| is_enum(schema)).map(|(name, schema)| (name.clone(), schema.clone())).collect();
+    all.retain(|name, _| !enums.contains_key(name));
+    let fields = all.values_mut().filter_map(|schema| schema.get_mut("properties")?.as_object_mut());
+    for field in fields.flat_map(Map::values_mut) {
+        let Some(of) = super::structure::reference(field).and_then(|name| enums.get(name)).cloned() else { continue };
+        let Value::Object(field) = field else { continue };
+        field.retain(|word, _| word == "description");
+        for (word, value) in of.as_object().into_iter().flatten() {
+            field.entry(word.clone()).or_insert_with(|| value.clone());
         }
     }
 }

@@ -192,7 +192,7 @@ impl Reader<'_> {
 }
 
 /// The name of the definition that a schema is: a reference, alone or as the only one of several.
-fn reference(schema: &Value) -> Option<&str> {
+pub(super) fn reference(schema: &Value) -> Option<&str> {
     if let Some(Value::String(reference)) = schema.get("$ref") {
         return reference.rsplit('/').next();
     }

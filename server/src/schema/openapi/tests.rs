@@ -70,8 +70,10 @@ async fn kinds_operations_and_lists_are_marked_as_clients_look_for_them() {
         (&status["x-kubernetes-list-type"], &status["x-kubernetes-list-map-keys"]),
         (&json!("map"), &json!(["type"]))
     );
-    let lifecycle = &schemas["dev.kpt.porch.v1alpha1.Lifecycle"];
-    assert_eq!((&lifecycle["type"], &lifecycle["enum"][0]), (&json!("string"), &json!("Draft")));
+    let lifecycle = &schemas["dev.kpt.porch.v1alpha1.PackageRevisionSpec"]["properties"]["lifecycle"];
+    assert_eq!(lifecycle["enum"], json!(["Draft", "Proposed", "Published", "DeletionProposed"]));
+    assert_eq!(lifecycle["type"], "string");
+    assert!(lifecycle["description"].as_str().is_some_and(|text| text.starts_with("Where the revision stands:")));
     let patch =
         &document["paths"]["/apis/porch.kpt.dev/v1alpha1/namespaces/{namespace}/packagerevisions/{name}"]["patch"];
     assert_eq!(patch["x-kubernetes-group-version-kind"], kind);
