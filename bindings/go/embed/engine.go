@@ -11,10 +11,14 @@ package embed
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -132,17 +136,94 @@ func (e *Engine) Close() {
 	e.engine = nil
 }
 
-// Render renders a package: its files by their slash path from its root. It returns when the render has ended; when ctx is
-// done the render is stopped within milliseconds, and the error is that of ctx.
-func (e *Engine) Render(ctx context.Context, files map[string]string, options RenderOptions) (*Result, error) {
+// Renderer renders packages with the same options. It can be used from many goroutines.
+type Renderer struct {
+	engine  *Engine
+	options RenderOptions
+}
+
+// Renderer is a renderer with these options.
+func (e *Engine) Renderer(options RenderOptions) *Renderer {
+	return &Renderer{engine: e, options: options}
+}
+
+// Render renders a package: content by slash path, without a slash in front. The package is the topmost directory with a
+// Kptfile; files outside of it stay, and without a Kptfile all do.
+//
+// It returns when the render has ended. An error means that there is no result and that nothing is to be written. When ctx
+// is done the render is stopped within milliseconds, and the error is that of ctx.
+func (r *Renderer) Render(ctx context.Context, files map[string]string) (*Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	render, err := e.start(files, options)
+	root, found := packageRoot(files)
+	if !found {
+		return &Result{Files: maps.Clone(files)}, nil
+	}
+	render, err := r.engine.start(&r.options, func(memory *memory, pinner *runtime.Pinner, options *C.portico_render_options_t,
+		render **C.portico_render_t, failure **C.portico_error_t) C.int32_t {
+		array := array[C.portico_file_t](memory, len(files))
+		at := 0
+		for path, content := range files {
+			if path, inside := strings.CutPrefix(path, root); inside {
+				array[at].path, array[at].content = pinned(pinner, path), pinned(pinner, content)
+				at++
+			}
+		}
+		return C.portico_render(r.engine.engine, &array[0], C.size_t(at), options, render, failure)
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer C.portico_render_free(render)
+	c, err := ended(ctx, render)
+	if err != nil {
+		return nil, err
+	}
+	return resultOf(c, root, files), nil
+}
+
+// packageRoot is the topmost directory with a Kptfile, as the beginning of paths: empty or with a slash at its end. Of
+// several at one height the first by name.
+func packageRoot(files map[string]string) (string, bool) {
+	var roots []string
+	for path := range files {
+		if root, is := strings.CutSuffix(path, "Kptfile"); is && (root == "" || strings.HasSuffix(root, "/")) {
+			roots = append(roots, root)
+		}
+	}
+	if len(roots) == 0 {
+		return "", false
+	}
+	return slices.MinFunc(roots, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+	}), true
+}
+
+// start starts what the library is to do, with options and memory that last for the call.
+func (e *Engine) start(options *RenderOptions, call func(*memory, *runtime.Pinner, *C.portico_render_options_t,
+	**C.portico_render_t, **C.portico_error_t) C.int32_t) (*C.portico_render_t, error) {
+	e.mutex.RLock()
+	defer e.mutex.RUnlock()
+	if e.engine == nil {
+		return nil, ErrClosed
+	}
+	memory := new(memory)
+	defer memory.free()
+	// The library copies what it reads; until then strings and bytes stay where they are.
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	c := options.c(memory)
+	var render *C.portico_render_t
+	var failure *C.portico_error_t
+	if call(memory, &pinner, &c, &render, &failure) != C.PORTICO_OK {
+		return nil, taken(failure)
+	}
+	return render, nil
+}
+
+// ended waits for a render, and stops it when ctx is done. The result lasts as long as the render.
+func ended(ctx context.Context, render *C.portico_render_t) (*C.portico_result_t, error) {
 	cancelled := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(cancelled)
@@ -156,9 +237,9 @@ func (e *Engine) Render(ctx context.Context, files map[string]string, options Re
 		<-cancelled
 	}
 	if code == C.PORTICO_OK {
-		return resultOf(result), nil
+		return result, nil
 	}
-	err = taken(failure)
+	err := taken(failure)
 	if code == C.PORTICO_CANCELLED {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
@@ -166,32 +247,6 @@ func (e *Engine) Render(ctx context.Context, files map[string]string, options Re
 		return nil, ErrClosed
 	}
 	return nil, err
-}
-
-func (e *Engine) start(files map[string]string, options RenderOptions) (*C.portico_render_t, error) {
-	e.mutex.RLock()
-	defer e.mutex.RUnlock()
-	if e.engine == nil {
-		return nil, ErrClosed
-	}
-	memory := new(memory)
-	defer memory.free()
-	// The library copies what it reads; until then the strings stay where they are.
-	var pinner runtime.Pinner
-	defer pinner.Unpin()
-	array := array[C.portico_file_t](memory, max(len(files), 1))
-	at := 0
-	for path, content := range files {
-		array[at].path, array[at].content = pinned(&pinner, path), pinned(&pinner, content)
-		at++
-	}
-	c := options.c(memory)
-	var render *C.portico_render_t
-	var failure *C.portico_error_t
-	if C.portico_render(e.engine, &array[0], C.size_t(len(files)), &c, &render, &failure) != C.PORTICO_OK {
-		return nil, taken(failure)
-	}
-	return render, nil
 }
 
 // taken turns an error of the library into one of Go's, and frees it.

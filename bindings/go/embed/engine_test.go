@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -74,19 +75,19 @@ func engine(t *testing.T, options Options) *Engine {
 }
 
 func TestRender(t *testing.T) {
-	result, err := engine(t, Options{}).Render(context.Background(), shop(), RenderOptions{Root: "/srv/shop"})
+	result, err := engine(t, Options{}).Renderer(RenderOptions{Root: "/srv/shop"}).Render(context.Background(), shop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Status != Rendered || len(result.Written) != 2 || len(result.Deleted) != 0 || result.Packages != 1 {
+	if result.Err() != nil || len(result.Files) != 4 || len(result.Changed) != 2 || len(result.Deleted) != 0 {
 		t.Fatalf("%+v", result)
 	}
-	if got := result.Written["service.yaml"]; !strings.Contains(got, "kind: Service # the door\n") ||
+	if got := result.Files["service.yaml"]; !strings.Contains(got, "kind: Service # the door\n") ||
 		!strings.Contains(got, "namespace: production\n") {
 		t.Fatal(got)
 	}
 	step := result.Steps[0]
-	if !strings.HasSuffix(step.Image, "set-namespace:v0.4.1") || step.State != Passed || step.Fuel == 0 || step.Elapsed <= 0 {
+	if !strings.HasSuffix(step.Image, "set-namespace:v0.4.1") || step.State != "passed" || step.Fuel == 0 || step.Elapsed <= 0 {
 		t.Fatalf("%+v", step)
 	}
 	if !strings.Contains(result.Results, "kind: FunctionResultList") {
@@ -96,12 +97,12 @@ func TestRender(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	engine := engine(t, Options{})
-	result, err := engine.Render(context.Background(), map[string]string{"Kptfile": pipeline("example.com/none:v1")}, RenderOptions{})
-	if err != nil || result.Status != Unresolved || result.FailedStep != 0 || result.Steps[0].Cause != "notFound" {
+	result, err := engine.Renderer(RenderOptions{}).Render(context.Background(), map[string]string{"Kptfile": pipeline("example.com/none:v1")})
+	if err != nil || result.FailureKind != "unresolved" || result.Err() == nil || result.FailedStep != 0 || result.Steps[0].Cause != "notFound" {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	var failure *Error
-	if _, err = engine.Render(context.Background(), nil, RenderOptions{}); !errors.As(err, &failure) || failure.Code != BadPackage {
+	if _, err = engine.Renderer(RenderOptions{}).Render(context.Background(), map[string]string{"Kptfile": "a: ["}); !errors.As(err, &failure) || failure.Code != BadPackage {
 		t.Fatal(err)
 	}
 	if _, err = New(Options{Limits: map[string]uint64{"fule": 1}}); !errors.As(err, &failure) || failure.Code != InvalidArgument {
@@ -112,17 +113,57 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// The package is where the topmost Kptfile is; what lies outside stays.
+func TestPlaces(t *testing.T) {
+	renderer := engine(t, Options{}).Renderer(RenderOptions{Record: RecordNone})
+	files := map[string]string{"a/b/Kptfile": kptfile, "a/b/service.yaml": service, "other.yaml": "a: [\n", "a/b/c/Kptfile": kptfile}
+	result, err := renderer.Render(context.Background(), files)
+	if err != nil || !slices.Equal(result.Changed, []string{"a/b/service.yaml"}) || len(result.Files) != 4 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	result, err = renderer.Render(context.Background(), map[string]string{"other.yaml": "a: [\n", "NoKptfile": ""})
+	if err != nil || len(result.Files) != 2 || result.Changed != nil || result.Err() != nil {
+		t.Fatalf("%+v, %v", result, err)
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	renderer := engine(t, Options{}).Renderer(RenderOptions{})
+	list := "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: Service\n" +
+		"  metadata:\n    name: front\nfunctionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n" +
+		"  data: {tier: web}\n"
+	var output strings.Builder
+	if err := renderer.Runner(context.Background(), "set-labels:v0.2.0").Run(strings.NewReader(list), &output); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(output.String(), "tier: web\n") {
+		t.Fatal(output.String())
+	}
+	var failure *FunctionError
+	err := renderer.Runner(context.Background(), "starlark").Run(strings.NewReader(list), &output)
+	if !errors.As(err, &failure) || failure.ExitCode != 1 || failure.Cause != "exit" || failure.Stderr == "" {
+		t.Fatalf("%+v, %v", failure, err)
+	}
+	if _, err = renderer.Evaluate(context.Background(), "example.com/none", []byte(list)); !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	var wrong *Error
+	if _, err = renderer.Evaluate(context.Background(), "starlark", nil); !errors.As(err, &wrong) || wrong.Code != InvalidArgument {
+		t.Fatal(err)
+	}
+}
+
 func TestContext(t *testing.T) {
 	engine := engine(t, Options{})
 	gone, cancel := context.WithCancelCause(context.Background())
 	reason := errors.New("nobody wants it")
 	cancel(reason)
-	if _, err := engine.Render(gone, shop(), RenderOptions{}); !errors.Is(err, reason) {
+	if _, err := engine.Renderer(RenderOptions{}).Render(gone, shop()); !errors.Is(err, reason) {
 		t.Fatal(err)
 	}
 	soon, cancelSoon := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancelSoon()
-	if _, err := engine.Render(soon, endless(), RenderOptions{Limits: unlimited}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := engine.Renderer(RenderOptions{Limits: unlimited}).Render(soon, endless()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 }
@@ -132,7 +173,7 @@ func TestClose(t *testing.T) {
 	var renders sync.WaitGroup
 	for range 4 {
 		renders.Go(func() {
-			if _, err := engine.Render(context.Background(), endless(), RenderOptions{Limits: unlimited}); !errors.Is(err, ErrClosed) {
+			if _, err := engine.Renderer(RenderOptions{Limits: unlimited}).Render(context.Background(), endless()); !errors.Is(err, ErrClosed) {
 				t.Error(err)
 			}
 		})
@@ -151,8 +192,8 @@ func TestManyGoroutines(t *testing.T) {
 			for range 8 {
 				files := shop()
 				files["Kptfile"] = strings.ReplaceAll(kptfile, "production", fmt.Sprintf("tenant-%d", number))
-				result, err := engine.Render(context.Background(), files, RenderOptions{})
-				if err != nil || !strings.Contains(result.Written["service.yaml"], fmt.Sprintf("namespace: tenant-%d\n", number)) {
+				result, err := engine.Renderer(RenderOptions{}).Render(context.Background(), files)
+				if err != nil || !strings.Contains(result.Files["service.yaml"], fmt.Sprintf("namespace: tenant-%d\n", number)) {
 					t.Errorf("%+v, %v", result, err)
 				}
 			}
@@ -178,8 +219,8 @@ func TestFaults(t *testing.T) {
 		work.Go(func() {
 			for range 25 {
 				files := map[string]string{"Kptfile": pipeline(image), "service.yaml": service}
-				result, err := engine.Render(context.Background(), files, RenderOptions{})
-				if err != nil || result.Status != FunctionFailed || result.Steps[0].Cause != "trap" {
+				result, err := engine.Renderer(RenderOptions{}).Render(context.Background(), files)
+				if err != nil || result.FailureKind != "function" || result.Steps[0].Cause != "trap" {
 					t.Errorf("%s: %+v, %v", image, result, err)
 				}
 			}
@@ -211,7 +252,7 @@ func panics() (panicked bool) {
 		panicked = err != nil && strings.Contains(err.Error(), "nil pointer dereference")
 	}()
 	var nothing *Result
-	sink = nothing.Packages
+	sink = nothing.FailedStep
 	return false
 }
 

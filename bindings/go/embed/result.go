@@ -8,6 +8,8 @@ package embed
 import "C"
 
 import (
+	"maps"
+	"slices"
 	"time"
 	"unsafe"
 )
@@ -60,49 +62,51 @@ func (o *RenderOptions) c(memory *memory) C.portico_render_options_t {
 	return c
 }
 
-// Status says how a render ended.
-type Status int32
-
-// How a render ended.
-const (
-	Rendered       Status = C.PORTICO_STATUS_RENDERED
-	PackageInvalid Status = C.PORTICO_STATUS_BAD_PACKAGE
-	Unresolved     Status = C.PORTICO_STATUS_UNRESOLVED
-	FunctionFailed Status = C.PORTICO_STATUS_FUNCTION_FAILED
-	OutputInvalid  Status = C.PORTICO_STATUS_BAD_OUTPUT
-)
-
-// State says how a step ended.
-type State uint32
-
-// How a step ended.
-const (
-	Passed  State = C.PORTICO_STEP_PASSED
-	Failed  State = C.PORTICO_STEP_FAILED
-	Skipped State = C.PORTICO_STEP_SKIPPED
-	NotRun  State = C.PORTICO_STEP_NOT_RUN
-)
-
-// Result is the result of a render, failed or not.
+// Result is what a render came to, failed or not. It has the fields of the client's.
 type Result struct {
-	Status Status
-	// Message tells why it failed and what to do.
-	Message string
-	// FailedPackage is where it failed: a slash path from the root, empty for the root.
-	FailedPackage string
+	// Files are all files as they are now, those outside of the package and those that did not change included. Of a
+	// pipeline that failed: as the Kptfile asks, either as they came or unfinished, and the Kptfile with its new status.
+	Files map[string]string
+	// Changed and Deleted are the paths of files that are new or other than they came, and of those that are gone.
+	Changed, Deleted []string
+	// Failure tells why the pipeline failed and what to do; empty when it passed. FailureKind is package, unresolved,
+	// function or output.
+	Failure, FailureKind string
 	// FailedStep is with what it failed, in Steps; -1 for nothing.
 	FailedStep int
-	// Written are the files that shall have this content; Deleted are those that shall be gone. No other file changes.
-	Written map[string]string
-	Deleted []string
-	// SavedOnFailure tells that the changes are the unfinished state that `kpt.dev/save-on-render-failure` asks for.
-	SavedOnFailure bool
 	// Results is what the functions reported, as the results.yaml of kpt.
 	Results string
-	// Packages is how many the tree holds.
-	Packages int
-	Steps    []Step
-	Warnings []string
+	Steps   []Step
+	// SavedOnFailure tells that Files are the unfinished state that `kpt.dev/save-on-render-failure` asks for.
+	SavedOnFailure bool
+	Warnings       []string
+}
+
+// PipelineError is a pipeline that failed.
+type PipelineError struct{ Result *Result }
+
+func (e *PipelineError) Error() string { return e.Result.Failure }
+
+// Err is a [*PipelineError] when the pipeline failed, and nil when it passed.
+func (r *Result) Err() error {
+	if r.Failure == "" {
+		return nil
+	}
+	return &PipelineError{Result: r}
+}
+
+var failureKinds = map[C.int32_t]string{
+	C.PORTICO_STATUS_BAD_PACKAGE:     "package",
+	C.PORTICO_STATUS_UNRESOLVED:      "unresolved",
+	C.PORTICO_STATUS_FUNCTION_FAILED: "function",
+	C.PORTICO_STATUS_BAD_OUTPUT:      "output",
+}
+
+var states = map[C.uint32_t]string{
+	C.PORTICO_STEP_PASSED:  "passed",
+	C.PORTICO_STEP_FAILED:  "failed",
+	C.PORTICO_STEP_SKIPPED: "skipped",
+	C.PORTICO_STEP_NOT_RUN: "notRun",
 }
 
 // Step is one function call of a render.
@@ -114,7 +118,8 @@ type Step struct {
 	Validator   bool
 	// Index is the position in the list of mutators or validators.
 	Index int
-	State State
+	// State is passed, failed, skipped or notRun.
+	State string
 	// ExitCode is the function's own; ExecutionError says what the code does not, Cause says it in a word for programs.
 	ExitCode              int
 	ExecutionError, Cause string
@@ -127,52 +132,59 @@ type Step struct {
 	PeakMemory uint64
 }
 
-// resultOf copies a result out of the library.
-func resultOf(c *C.portico_result_t) *Result {
+// resultOf copies a result out of the library. The package lies at root among the files.
+func resultOf(c *C.portico_result_t, root string, files map[string]string) *Result {
 	result := &Result{
-		Status:         Status(C.portico_result_status(c)),
-		Message:        text(C.portico_result_message(c)),
-		FailedPackage:  text(C.portico_result_failed_package(c)),
+		Files:          maps.Clone(files),
+		Failure:        text(C.portico_result_message(c)),
+		FailureKind:    failureKinds[C.portico_result_status(c)],
 		FailedStep:     int(C.portico_result_failed_step(c)),
-		Written:        make(map[string]string),
-		SavedOnFailure: C.portico_result_saved_on_failure(c) != 0,
 		Results:        text(C.portico_result_yaml(c)),
-		Packages:       int(C.portico_result_packages(c)),
+		SavedOnFailure: C.portico_result_saved_on_failure(c) != 0,
 	}
 	for at := C.size_t(0); at < C.portico_result_changes(c); at++ {
 		var change C.portico_change_t
 		C.portico_result_change(c, at, &change)
+		path := root + text(change.path)
 		if change.deleted != 0 {
-			result.Deleted = append(result.Deleted, text(change.path))
+			delete(result.Files, path)
+			result.Deleted = append(result.Deleted, path)
 		} else {
-			result.Written[text(change.path)] = text(change.content)
+			result.Files[path] = text(change.content)
+			result.Changed = append(result.Changed, path)
 		}
 	}
+	slices.Sort(result.Changed)
+	slices.Sort(result.Deleted)
 	for at := C.size_t(0); at < C.portico_result_steps(c); at++ {
-		step := C.portico_step_t{struct_size: C.sizeof_portico_step_t}
-		C.portico_result_step(c, at, &step)
-		result.Steps = append(result.Steps, Step{
-			Package:        text(step._package),
-			Name:           text(step.name),
-			Image:          text(step.image),
-			Validator:      step.kind == C.PORTICO_STEP_VALIDATOR,
-			Index:          int(step.index),
-			State:          State(step.state),
-			ExitCode:       int(step.exit_code),
-			ExecutionError: text(step.execution_error),
-			Cause:          text(step.cause),
-			Stderr:         text(step.stderr_text),
-			StderrDropped:  uint64(step.stderr_dropped),
-			Resources:      int(step.resources),
-			Elapsed:        time.Duration(min(uint64(step.elapsed_nanoseconds), 1<<63-1)),
-			Fuel:           uint64(step.fuel),
-			PeakMemory:     uint64(step.peak_memory),
-		})
+		result.Steps = append(result.Steps, stepOf(c, at))
 	}
 	for at := C.size_t(0); at < C.portico_result_warnings(c); at++ {
 		result.Warnings = append(result.Warnings, text(C.portico_result_warning(c, at)))
 	}
 	return result
+}
+
+func stepOf(c *C.portico_result_t, at C.size_t) Step {
+	step := C.portico_step_t{struct_size: C.sizeof_portico_step_t}
+	C.portico_result_step(c, at, &step)
+	return Step{
+		Package:        text(step._package),
+		Name:           text(step.name),
+		Image:          text(step.image),
+		Validator:      step.kind == C.PORTICO_STEP_VALIDATOR,
+		Index:          int(step.index),
+		State:          states[step.state],
+		ExitCode:       int(step.exit_code),
+		ExecutionError: text(step.execution_error),
+		Cause:          text(step.cause),
+		Stderr:         text(step.stderr_text),
+		StderrDropped:  uint64(step.stderr_dropped),
+		Resources:      int(step.resources),
+		Elapsed:        time.Duration(min(uint64(step.elapsed_nanoseconds), 1<<63-1)),
+		Fuel:           uint64(step.fuel),
+		PeakMemory:     uint64(step.peak_memory),
+	}
 }
 
 func text(text C.portico_text_t) string {
