@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::App;
 use super::request::Caller;
-use super::status::{Cause, Status};
+use super::status::Status;
 use super::types::Kind;
 use crate::patch::PatchError;
 use crate::schema::{self, Body, BodyError, DecodeError, FieldValidation, Format, Limits};
@@ -43,10 +43,8 @@ impl From<DecodeError> for Status {
 
 impl From<PatchError> for Status {
     fn from(error: PatchError) -> Self {
-        let causes = error.causes().into_iter();
-        causes.fold(coded(error.status(), error.to_string()), |status, cause| {
-            status.because(Cause { reason: cause.reason.to_owned(), message: cause.message, field: cause.field })
-        })
+        let causes = error.causes();
+        causes.into_iter().fold(coded(error.status(), error.to_string()), Self::because)
     }
 }
 

@@ -12,6 +12,7 @@ use portico_scheduler::store::{Change, PackageStore, Select, StoreError, Watch, 
 use tokio::sync::watch;
 
 use super::document::Document;
+use super::selection::Selection;
 use super::status::Status;
 use crate::Store;
 
@@ -170,14 +171,25 @@ impl Cache {
         ObjectVersion(self.version.borrow().saturating_sub(1))
     }
 
-    /// Those of a namespace, or all, in the order of their names; with the version that they are of.
-    pub(super) fn list(&self, namespace: Option<&str>, wanted: impl Fn(&Entry) -> bool) -> (Vec<Entry>, ObjectVersion) {
-        let inner = self.read();
-        let version = self.version();
+    /// Those of a selection, in the order of their names, with the version that they are of.
+    pub(super) fn list(&self, selection: &Selection) -> (Vec<Entry>, ObjectVersion) {
+        let namespace = selection.namespace();
         let from: Name = (namespace.unwrap_or_default().into(), "".into());
         let here = |name: &Name| namespace.is_none_or(|namespace| *name.0 == *namespace);
-        let entries = inner.entries.range(from..).take_while(|(name, _)| here(name)).map(|(_, entry)| entry);
-        (entries.filter(|entry| wanted(entry)).cloned().collect(), version)
+        let (mut entries, version) = {
+            let inner = self.read();
+            let entries = inner.entries.range(from..).take_while(|(name, _)| here(name));
+            (entries.map(|(_, entry)| entry.clone()).collect::<Vec<_>>(), self.version())
+        };
+        // Not under the lock: a selection may take its time.
+        entries.retain(|entry| selection.has_entry(entry));
+        (entries, version)
+    }
+
+    /// The key of the revision that had this name when it was heard of last.
+    pub(super) fn key(&self, namespace: &str, name: &str) -> Option<RevisionKey> {
+        let name: Name = (namespace.into(), name.into());
+        self.read().entries.get(&name).map(|entry| entry.revision.key.clone())
     }
 
     /// The revisions of a package.

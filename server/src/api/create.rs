@@ -12,7 +12,7 @@ use super::App;
 use super::body::{self, Warnings};
 use super::cache::{Package, weight};
 use super::document::Document;
-use super::managed::{Change, Made};
+use super::managed::{Change, Made, Said};
 use super::package::{self, Facts};
 use super::request::{Caller, Target};
 use super::resources::note;
@@ -45,8 +45,8 @@ impl App {
             return Err(missing);
         }
         self.authorize(caller, "create", target)?;
-        let made = change.onto(self, caller, KIND, None)?;
-        let wanted: PackageRevision = body::typed(made.object.clone(), KIND)?;
+        let Made { object, warnings, managed } = change.onto(self, caller, target, None)?;
+        let wanted: PackageRevision = body::typed(object, KIND)?;
         if wanted.metadata.name != target.name {
             let words = format!(
                 "the name of the object ({}) does not match the name on the URL ({})",
@@ -54,7 +54,7 @@ impl App {
             );
             return Err(Status::bad_request(words));
         }
-        self.create(caller, target.namespace, wanted, &made).await
+        self.create(caller, target.namespace, wanted, warnings, managed).await
     }
 
     /// Makes what a client posts.
@@ -65,9 +65,11 @@ impl App {
         value: Value,
         warnings: Warnings,
     ) -> Result<Response, Status> {
-        let made = Change::Replace(value, warnings).onto(self, caller, KIND, None)?;
-        let wanted: PackageRevision = body::typed(made.object.clone(), KIND)?;
-        self.create(caller, namespace, wanted, &made).await
+        let target = Target::all(KIND, namespace);
+        let change = Change::Replace(value, warnings);
+        let Made { object, warnings, managed } = change.onto(self, caller, target, None)?;
+        let wanted: PackageRevision = body::typed(object, KIND)?;
+        self.create(caller, namespace, wanted, warnings, managed).await
     }
 
     async fn create(
@@ -75,7 +77,8 @@ impl App {
         caller: &Caller,
         namespace: &str,
         wanted: PackageRevision,
-        made: &Made,
+        warnings: Warnings,
+        managed: Said,
     ) -> Result<Response, Status> {
         let answer = Wanted::of(caller, KIND)?;
         check_kind(KIND, &wanted.api_version, &wanted.kind)?;
@@ -98,11 +101,11 @@ impl App {
             new.name = name.as_str().into();
             let before = shown(&rehearsed(&new, &document, &self.store_limits)?).object(KIND);
             let target = Target::one(KIND, namespace, &name);
-            document.managed_fields = made.managed(caller, target, None, before)?;
+            document.managed_fields = managed.of(caller, target, None, before);
             new.document = document.to_bytes();
             match self.store_new(caller, &new, &document).await {
                 Ok(revision) => {
-                    return Ok(self.answer(&shown(&revision), answer, &made.warnings, StatusCode::CREATED));
+                    return Ok(self.answer(&shown(&revision), answer, &warnings, StatusCode::CREATED));
                 }
                 Err(status) if generated && attempt < NAMES && status.reason == "AlreadyExists" => {
                     name = names::generated(&wanted.metadata.generate_name);

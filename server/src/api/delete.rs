@@ -114,7 +114,7 @@ impl App {
         let wanted = Wanted::of(caller, KIND)?;
         let selection = Selection::of(KIND, Some(namespace), &caller.query)?;
         self.cache.fresh().await?;
-        let (entries, version) = self.cache.list(Some(namespace), |entry| selection.has(&entry.revision));
+        let (entries, version) = self.cache.list(&selection);
         let mut items = Vec::new();
         for entry in entries {
             let target = Target::one(KIND, namespace, &entry.revision.key.name);

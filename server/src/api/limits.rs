@@ -16,8 +16,8 @@ pub struct ApiLimits {
     /// Bytes that all package revisions may hold in memory without their files, about.
     ///
     /// - Problem: lists are answered from memory, and every revision counts.
-    /// - Mechanism: at the bound creations are refused, as by a quota (403), and so are writes that make labels, annotations
-    ///   or the like larger; edits of files, lifecycles and deletions go on.
+    /// - Mechanism: at the bound creations are refused, as by a quota (403), and so are writes that make labels, annotations,
+    ///   lists of managers or the like larger; other writes, lifecycles and deletions go on.
     /// - Default: 512 MiB: a hundred thousand revisions of 5 KiB.
     /// - Does not stop: the growth of conditions, which the store bounds for each revision.
     pub cache_bytes: usize,
@@ -26,7 +26,7 @@ pub struct ApiLimits {
     ///
     /// - Problem: the pages of a list are of one instant, so that the rest is kept until the client comes for it.
     /// - Mechanism: the oldest rests go first; their clients get 410 and list again, as Kubernetes' clients do.
-    /// - Default: 1,000,000 references of 8 bytes, and what they keep of revisions that have changed since.
+    /// - Default: 250,000 references of 48 bytes, and what they keep of revisions that have changed since.
     /// - Does not stop: lists without `limit`, which keep nothing.
     pub list_rests: usize,
 
@@ -58,7 +58,7 @@ impl Default for ApiLimits {
         Self {
             body_bytes: 16 << 20,
             cache_bytes: 512 << 20,
-            list_rests: 1_000_000,
+            list_rests: 250_000,
             list_rest_age: Duration::from_mins(5),
             attempts: 16,
             catch_up: Duration::from_secs(10),

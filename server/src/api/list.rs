@@ -108,7 +108,7 @@ async fn read(app: &App, caller: &Caller, selection: &Selection) -> Result<Liste
         // Zero is any version; that of a cache which has never seen the store is none.
         Some(version) => app.cache.reach(version).await?,
     }
-    let (entries, at) = app.cache.list(selection.namespace(), |entry| selection.has(&entry.revision));
+    let (entries, at) = app.cache.list(selection);
     if let (Some(version), Some("Exact")) = (version, caller.query.version_match.as_deref())
         && version != at
     {
@@ -202,6 +202,9 @@ impl Writer {
         if shown.is_some() || !files {
             return Ok(shown);
         }
-        self.app.newest(&entry.revision.key, self.wanted.kind).await
+        match self.app.newest(&entry.revision.key, self.wanted.kind).await? {
+            Some(shown) => self.app.with_render_status(shown, self.wanted.kind).await.map(Some),
+            None => Ok(None),
+        }
     }
 }

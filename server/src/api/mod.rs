@@ -20,6 +20,7 @@ mod managed;
 mod names;
 mod namespaces;
 mod package;
+mod protobuf;
 mod publish;
 mod render_status;
 mod request;

@@ -1,6 +1,7 @@
 //! Publishing: the number of a revision among the published ones of its package, and the label of the newest.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use portico_scheduler::model::Revision;
 use portico_scheduler::store::{ClientUpdate, PackageStore, StoreError};
@@ -12,6 +13,9 @@ use super::request::Caller;
 use super::show::Shown;
 use super::time;
 use super::types::LATEST_REVISION;
+
+/// How long to wait for a store that does not answer yet.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl App {
     /// Publishes: gives the next number, and the label of the newest in the same write.
@@ -98,12 +102,14 @@ impl App {
 
 /// Looks once at all packages: a process that ended between two writes may have left two newest, or none.
 pub(super) async fn settle_all(app: Weak<App>) {
-    let packages = {
-        let Some(app) = app.upgrade() else { return };
-        while app.caught_up().await.is_err() {
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let packages = loop {
+        {
+            let Some(app) = app.upgrade() else { return };
+            if app.caught_up().await.is_ok() {
+                break app.cache.packages();
+            }
         }
-        app.cache.packages()
+        tokio::time::sleep(AGAIN).await;
     };
     for package in packages {
         let Some(app) = app.upgrade() else { return };

@@ -19,11 +19,11 @@ use super::request::{Caller, Target};
 use super::show::{Shown, Wanted};
 use super::status::Status;
 use super::types::Kind;
-use super::{body, discovery, events, list, namespaces, review};
+use super::{body, discovery, events, list, namespaces, protobuf, review};
 use crate::record::{LogError, LogQuery, log};
 use crate::schema::{self, Body, Format};
 
-type Body_ = Result<Bytes, BytesRejection>;
+type Payload = Result<Bytes, BytesRejection>;
 type Answer = Result<Response, Status>;
 type Shared = State<Arc<App>>;
 
@@ -136,16 +136,17 @@ async fn show(app: &Arc<App>, caller: &Caller, target: Target<'_>) -> Answer {
     app.authorize(caller, "get", target)?;
     let wanted = Wanted::of(caller, target.kind)?;
     let shown = app.find(target.namespace, target.name, target.kind).await?;
+    let shown = app.with_render_status(shown, target.kind).await?;
     Ok(app.answer(&shown, wanted, &Vec::new(), StatusCode::OK))
 }
 
-async fn update(app: &Arc<App>, caller: &Caller, target: Target<'_>, body: Body_) -> Answer {
+async fn update(app: &Arc<App>, caller: &Caller, target: Target<'_>, body: Payload) -> Answer {
     app.authorize(caller, "update", target)?;
     let (value, warnings) = app.read(caller, &body::bytes(body)?, target.kind)?;
     app.modify(caller, target, &Change::Replace(value, warnings)).await
 }
 
-async fn patch(app: &Arc<App>, caller: &Caller, target: Target<'_>, body: Body_) -> Answer {
+async fn patch(app: &Arc<App>, caller: &Caller, target: Target<'_>, body: Payload) -> Answer {
     app.authorize(caller, "patch", target)?;
     let change = Change::patch(app, caller, &body::bytes(body)?)?;
     app.modify(caller, target, &change).await
@@ -155,11 +156,11 @@ async fn get_revision(State(app): Shared, caller: Caller, Path((namespace, name)
     show(&app, &caller, Target::one(Kind::PackageRevision, &namespace, &name)).await
 }
 
-async fn update_revision(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Body_) -> Answer {
+async fn update_revision(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Payload) -> Answer {
     update(&app, &caller, Target::one(Kind::PackageRevision, &namespace, &name), body).await
 }
 
-async fn patch_revision(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Body_) -> Answer {
+async fn patch_revision(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Payload) -> Answer {
     patch(&app, &caller, Target::one(Kind::PackageRevision, &namespace, &name), body).await
 }
 
@@ -167,11 +168,11 @@ async fn get_approval(State(app): Shared, caller: Caller, Path((namespace, name)
     show(&app, &caller, Target::one(Kind::PackageRevision, &namespace, &name).sub("approval")).await
 }
 
-async fn update_approval(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Body_) -> Answer {
+async fn update_approval(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Payload) -> Answer {
     update(&app, &caller, Target::one(Kind::PackageRevision, &namespace, &name).sub("approval"), body).await
 }
 
-async fn patch_approval(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Body_) -> Answer {
+async fn patch_approval(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Payload) -> Answer {
     patch(&app, &caller, Target::one(Kind::PackageRevision, &namespace, &name).sub("approval"), body).await
 }
 
@@ -179,28 +180,28 @@ async fn get_files(State(app): Shared, caller: Caller, Path((namespace, name)): 
     show(&app, &caller, Target::one(Kind::PackageRevisionResources, &namespace, &name)).await
 }
 
-async fn update_files(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Body_) -> Answer {
+async fn update_files(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Payload) -> Answer {
     update(&app, &caller, Target::one(Kind::PackageRevisionResources, &namespace, &name), body).await
 }
 
-async fn patch_files(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Body_) -> Answer {
+async fn patch_files(State(app): Shared, caller: Caller, Path((namespace, name)): Named, body: Payload) -> Answer {
     patch(&app, &caller, Target::one(Kind::PackageRevisionResources, &namespace, &name), body).await
 }
 
-async fn create(State(app): Shared, caller: Caller, Path(namespace): Path<String>, body: Body_) -> Answer {
+async fn create(State(app): Shared, caller: Caller, Path(namespace): Path<String>, body: Payload) -> Answer {
     app.authorize(&caller, "create", Target::all(Kind::PackageRevision, &namespace))?;
     let (value, warnings) = app.read(&caller, &body::bytes(body)?, Kind::PackageRevision)?;
     app.post(&caller, &namespace, value, warnings).await
 }
 
-async fn delete(State(app): Shared, mut caller: Caller, Path((namespace, name)): Named, body: Body_) -> Answer {
+async fn delete(State(app): Shared, mut caller: Caller, Path((namespace, name)): Named, body: Payload) -> Answer {
     let target = Target::one(Kind::PackageRevision, &namespace, &name);
     app.authorize(&caller, "delete", target)?;
     let options = DeleteOptions::read(&app, &mut caller, &body::bytes(body)?)?;
     app.delete(&caller, target, &options).await
 }
 
-async fn delete_all(State(app): Shared, mut caller: Caller, Path(namespace): Path<String>, body: Body_) -> Answer {
+async fn delete_all(State(app): Shared, mut caller: Caller, Path(namespace): Path<String>, body: Payload) -> Answer {
     app.authorize(&caller, "deletecollection", Target::all(Kind::PackageRevision, &namespace))?;
     let options = DeleteOptions::read(&app, &mut caller, &body::bytes(body)?)?;
     app.delete_all(&caller, &namespace, &options).await
@@ -262,9 +263,14 @@ async fn one_namespace(State(app): Shared, caller: Caller, Path(name): Path<Stri
     namespaces::get(app, caller, &name).await
 }
 
-async fn access(State(app): Shared, caller: Caller, body: Body_) -> Answer {
+async fn access(State(app): Shared, caller: Caller, body: Payload) -> Answer {
+    let body = body::bytes(body)?;
+    if caller.content_type == protobuf::MEDIA {
+        let unread = || Status::bad_request("the body is no SelfSubjectAccessReview");
+        return review::access(&app, &caller, protobuf::access_review(&body).ok_or_else(unread)?);
+    }
     let format = Format::of(Some(&*caller.content_type))?;
-    let value = Body::read(&body::bytes(body)?, format, &app.body_limits())?.value;
+    let value = Body::read(&body, format, &app.body_limits())?.value;
     review::access(&app, &caller, value)
 }
 

@@ -1,17 +1,19 @@
 //! Which objects a list or a watch is of.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use portico_scheduler::model::Revision;
 use serde_json::Value;
 
+use super::cache::Entry;
 use super::document::Document;
 use super::request::Query;
 use super::status::Status;
 use super::types::Kind;
-use crate::schema::select::{FieldSelector, LabelSelector};
+use crate::schema::select::{FieldSelector, LabelSelector, package_label};
 
 /// Which objects a list or a watch is of.
 #[derive(Debug, Clone)]
@@ -44,31 +46,46 @@ impl Selection {
 
     /// Whether this revision is of it.
     pub(super) fn has(&self, revision: &Revision) -> bool {
-        let here = self.namespace.as_ref().is_none_or(|namespace| *namespace == revision.key.namespace);
-        here && self.labels.matches(&revision.labels) && self.has_fields(revision)
+        if self.fields.is_empty() {
+            return self.may_have(revision);
+        }
+        self.may_have(revision) && {
+            let document = Document::of(revision);
+            let names = (&*document.package_name, &*document.workspace_name, document.revision);
+            self.has_fields(revision, names)
+        }
     }
 
-    fn has_fields(&self, revision: &Revision) -> bool {
+    /// Whether this one is, whose names are known.
+    pub(super) fn has_entry(&self, entry: &Entry) -> bool {
+        let names = (&*entry.package.name, &*entry.workspace, entry.number);
+        self.may_have(&entry.revision) && self.has_fields(&entry.revision, names)
+    }
+
+    /// Whether all holds that nothing need be decoded for.
+    fn may_have(&self, revision: &Revision) -> bool {
+        let named = self.fields.exactly("metadata.name").is_none_or(|name| *name == *revision.key.name);
+        let here = self.namespace.as_ref().is_none_or(|namespace| *namespace == revision.key.namespace);
+        named && here && self.labels.matches(&revision.labels)
+    }
+
+    fn has_fields(&self, revision: &Revision, (package, workspace, number): (&str, &str, i64)) -> bool {
         if self.fields.is_empty() {
             return true;
         }
-        // Asked by name alone, as clients do that wait for one object, nothing need be decoded.
-        if self.fields.exactly("metadata.name").is_some_and(|name| *name != *revision.key.name) {
-            return false;
-        }
-        let document = Document::of(revision);
+        let document = LazyCell::new(|| Document::of(revision));
         self.fields.matches(|field| match field {
-            "metadata.name" => (&*revision.key.name).into(),
-            "metadata.namespace" => (&*revision.key.namespace).into(),
-            "spec.packageName" => (&*document.package_name).into(),
-            "spec.repository" => (&*revision.repository).into(),
-            "spec.workspaceName" => (&*document.workspace_name).into(),
-            "spec.revision" => document.revision.to_string().into(),
-            "spec.lifecycle" => format!("{:?}", revision.lifecycle).into(),
+            "metadata.name" => Cow::Borrowed(&*revision.key.name),
+            "metadata.namespace" => Cow::Borrowed(&*revision.key.namespace),
+            "spec.packageName" => Cow::Borrowed(package),
+            "spec.repository" => Cow::Borrowed(&*revision.repository),
+            "spec.workspaceName" => Cow::Borrowed(workspace),
+            "spec.revision" => Cow::Owned(number.to_string()),
+            "spec.lifecycle" => Cow::Owned(format!("{:?}", revision.lifecycle)),
             _ => {
                 let labels = document.package_metadata.as_ref().map(|metadata| &metadata.labels);
-                let value = crate::schema::select::package_label(field).and_then(|key| labels?.get(key));
-                value.map_or(Cow::Borrowed(""), |value| Cow::Borrowed(value))
+                let value = package_label(field).and_then(|key| labels?.get(key));
+                Cow::Owned(value.cloned().unwrap_or_default())
             }
         })
     }
@@ -116,6 +133,15 @@ mod tests {
         assert!(!has(Kind::PackageRevision, "", "spec.lifecycle=Published"));
         let query = Query { fields: "status.x=y".into(), ..Query::default() };
         assert_eq!(Selection::of(Kind::PackageRevision, None, &query).unwrap_err().code, 400);
+        assert!(
+            Selection::of(
+                Kind::PackageRevision,
+                None,
+                &Query { fields: "spec.packageName=net/core".into(), ..Query::default() }
+            )
+            .unwrap()
+            .has_entry(&Entry::sample())
+        );
         let elsewhere = Selection::of(Kind::PackageRevision, Some("other"), &Query::default()).unwrap();
         assert!(!elsewhere.has(&sample()));
     }

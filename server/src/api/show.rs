@@ -190,8 +190,16 @@ impl App {
         }
     }
 
+    /// The same with how its render ended, where the kind shows it.
+    pub(super) async fn with_render_status(&self, mut shown: Shown, kind: Kind) -> Result<Shown, Status> {
+        if kind == Kind::PackageRevisionResources {
+            shown.render = self.render_status(&shown.revision).await?;
+        }
+        Ok(shown)
+    }
+
     /// How the last render of what the revision holds ended: empty while one is to come.
-    pub(super) async fn render_status(&self, revision: &Revision) -> Result<RenderStatus, Status> {
+    async fn render_status(&self, revision: &Revision) -> Result<RenderStatus, Status> {
         let Some(RenderState::Ended(ending)) = revision.render_state() else { return Ok(RenderStatus::default()) };
         let log = match self.store().log(&revision.key).await {
             Ok(log) => log,

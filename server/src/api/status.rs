@@ -281,9 +281,10 @@ impl Status {
                 Self::expired(format!("too old resource version: {}; list again", after.0)).about(kind, name)
             }
             StoreError::NoSuchContent { .. } => Self::expired(said()).about(kind, name),
+            // What exactly is for the operator's log: it may name files, and other tenants' objects.
             StoreError::Corrupt { .. } => {
                 tracing::error!(%error, "the store is damaged");
-                Self::internal(said()).about(kind, name)
+                Self::internal("the store is damaged; the operator finds more in the server's log").about(kind, name)
             }
             StoreError::Incomplete(_)
             | StoreError::NotRegistered(_)
@@ -293,7 +294,11 @@ impl Status {
             | StoreError::Closed => {
                 tracing::warn!(%error, "the store does not answer");
                 let after = error.retry_after().map_or(RETRY_AFTER, |after| after.as_secs().max(1));
-                Self::unavailable(said(), after).about(kind, name)
+                let why = match error {
+                    StoreError::Full { .. } => "there is no room left in the store: nothing was written",
+                    _ => "the store does not answer at the moment; try again",
+                };
+                Self::unavailable(why, after).about(kind, name)
             }
         }
     }

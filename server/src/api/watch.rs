@@ -79,7 +79,7 @@ pub(super) async fn watch(
                 Some(version) if query.initial_events.is_some() => app.cache.reach(version).await?,
                 _ => app.cache.fresh().await?,
             }
-            let (entries, version) = app.cache.list(selection.namespace(), |entry| selection.has(&entry.revision));
+            let (entries, version) = app.cache.list(&selection);
             let skip = query.initial_events == Some(false);
             (if skip { Vec::new() } else { entries }, version, marked)
         }

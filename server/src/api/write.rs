@@ -1,23 +1,27 @@
 //! Updates and patches: read, change, compare-and-set, and again where somebody else's write came before.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use portico_scheduler::model::{Files, Lifecycle, ObjectVersion, Revision, RevisionKey};
+use portico_scheduler::model::{Lifecycle, ObjectVersion, Revision, RevisionKey};
 use portico_scheduler::store::{ClientUpdate, Expected, PackageStore, Snapshot, StoreError, rules};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::App;
 use super::body::{self, Warnings};
 use super::document::Document;
-use super::managed::{self, Change};
+use super::managed::{self, Change, Made};
 use super::request::{Caller, Target};
 use super::show::{Shown, Wanted};
 use super::status::{Cause, Status};
-use super::types::{Kind, ManagedFieldsEntry, ObjectMeta, RenderStatus};
+use super::types::{Kind, ManagedFieldsEntry, ObjectMeta};
 use super::{resources, revisions, time};
+
+/// Bytes that a change of the lifecycle may add to an object's metadata where there is no room for more.
+const LIFECYCLE_BYTES: usize = 1 << 10;
 
 /// What a write makes of an object: what the store is to change.
 #[derive(Debug)]
@@ -42,7 +46,6 @@ impl App {
     ) -> Result<Response, Status> {
         let wanted = Wanted::of(caller, target.kind)?;
         let (kind, name) = (target.kind, target.name);
-        tracing::debug!(%kind, name, manager = caller.manager(), "a client's write");
         for _ in 0..self.limits.attempts.max(1) {
             let current = match self.find(target.namespace, name, kind).await {
                 Ok(current) => current,
@@ -52,14 +55,14 @@ impl App {
                 Err(status) => return Err(status),
             };
             let before = current.object(kind);
-            let made = change.onto(self, caller, kind, Some(&before))?;
-            let next = next(&current, target, made.object.clone())?;
-            let mut warnings = made.warnings.clone();
+            let Made { object, mut warnings, managed: said } = change.onto(self, caller, target, Some(&before))?;
+            let next = next(&current, target, object)?;
             warnings.extend(next.warnings);
-            let changed = without_bookkeeping(&next.object) != without_bookkeeping(&before);
-            let manages = made.managed(caller, target, Some(&before), next.object)?;
+            let changed = differ(&before, &next.object);
+            let manages = said.of(caller, target, Some(&before), next.object);
             let managed = managed_fields(kind, &current.document);
             if !changed && !managed::differ(managed, &manages) {
+                let current = self.with_render_status(current, kind).await?;
                 return Ok(self.answer(&current, wanted, &warnings, StatusCode::OK));
             }
             let mut document = next.document;
@@ -82,7 +85,10 @@ impl App {
             };
             match done {
                 Ok(revision) => {
-                    let shown = written(revision, &current, files);
+                    let same = files.is_none();
+                    let shown = Shown { files: files.or(current.files), ..Shown::of(Arc::new(revision)) };
+                    // New files have none yet.
+                    let shown = if same { self.with_render_status(shown, kind).await? } else { shown };
                     return Ok(self.answer(&shown, wanted, &warnings, StatusCode::OK));
                 }
                 // Whoever named a version has it looked at again, and is told.
@@ -93,8 +99,15 @@ impl App {
         Err(Status::modified(kind, name))
     }
 
-    /// The revision that has this name now, with its files where the kind has them.
+    /// The revision that has this name now, with its files where the kind has them; without how its render ended.
     pub(super) async fn find(&self, namespace: &str, name: &str, kind: Kind) -> Result<Shown, Status> {
+        // One look instead of two, where its uid is known.
+        if kind == Kind::PackageRevisionResources
+            && let Some(key) = self.cache.key(namespace, name)
+            && let Some(shown) = self.newest(&key, kind).await?
+        {
+            return Ok(shown);
+        }
         let store = |error: StoreError| Status::of_store(&error, kind, name);
         let revision = self.store().find(namespace, name).await.map_err(store)?;
         if kind != Kind::PackageRevisionResources {
@@ -103,13 +116,10 @@ impl App {
         self.newest(&revision.key, kind).await?.ok_or_else(|| Status::not_found(kind, name))
     }
 
-    /// A revision as it is now; `None` if it is gone.
+    /// A revision as it is now, with its files; `None` if it is gone.
     pub(super) async fn newest(&self, key: &RevisionKey, kind: Kind) -> Result<Option<Shown>, Status> {
         match self.store().get(key).await {
-            Ok(Snapshot { revision, files }) => {
-                let render = self.render_status(&revision).await?;
-                Ok(Some(Shown { files: Some(files), render, ..Shown::of(Arc::new(revision)) }))
-            }
+            Ok(Snapshot { revision, files }) => Ok(Some(Shown { files: Some(files), ..Shown::of(Arc::new(revision)) })),
             Err(StoreError::NotFound(_)) => Ok(None),
             Err(error) => Err(Status::of_store(&error, kind, &key.name)),
         }
@@ -162,15 +172,17 @@ impl App {
             let status = Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message);
             return Err(status.about(kind, &current.key.name));
         }
-        let notes = |notes: &Option<std::collections::BTreeMap<String, String>>| {
-            notes.iter().flatten().map(|(name, value)| name.len() + value.len()).sum::<usize>()
-        };
-        let new = document + notes(&update.labels) + notes(&update.annotations);
-        let old = current.document.len();
-        if new > old.saturating_add(current.annotations.values().map(String::len).sum()) {
-            self.check_quota(kind, &current.key.name, new - old.min(new))?;
+        let size = |notes: &BTreeMap<String, String>| notes.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
+        let new = document
+            + size(update.labels.as_ref().unwrap_or(&current.labels))
+            + size(update.annotations.as_ref().unwrap_or(&current.annotations));
+        let old = current.document.len() + size(&current.labels) + size(&current.annotations);
+        // Who published it, and when, has to have room.
+        let free = if update.lifecycle.is_some() { LIFECYCLE_BYTES } else { 0 };
+        match new.checked_sub(old + free) {
+            None | Some(0) => Ok(()),
+            Some(more) => self.check_quota(kind, &current.key.name, more),
         }
-        Ok(())
     }
 
     /// Whether so many bytes more of metadata have room in memory.
@@ -191,12 +203,6 @@ impl App {
     pub(super) fn answer(&self, shown: &Shown, wanted: Wanted, warnings: &Warnings, code: StatusCode) -> Response {
         body::with_warnings((code, Json(shown.alone(wanted))).into_response(), warnings)
     }
-}
-
-/// What a write left, with the files that it wrote or those of before.
-fn written(revision: Revision, before: &Shown, files: Option<Files>) -> Shown {
-    let render = if files.is_some() { RenderStatus::default() } else { before.render.clone() };
-    Shown { files: files.or_else(|| before.files.clone()), render, ..Shown::of(Arc::new(revision)) }
 }
 
 /// Whether nobody has to finish anything before it goes.
@@ -295,15 +301,15 @@ pub(super) fn check_namespace(given: &str, expected: &str) -> Result<(), Status>
     )))
 }
 
-/// The object without what every write changes.
-fn without_bookkeeping(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        for field in ["managedFields", "resourceVersion", "generation"] {
-            metadata.remove(field);
-        }
-    }
-    object
+/// Whether two states of an object differ in more than what every write changes.
+fn differ(before: &Value, after: &Value) -> bool {
+    const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
+    let metadata = |object: &Value| -> Map<String, Value> {
+        let all = object["metadata"].as_object().into_iter().flatten();
+        let kept = all.filter(|(name, _)| !BOOKKEEPING.contains(&name.as_str()));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    ["spec", "status"].iter().any(|part| before[part] != after[part]) || metadata(before) != metadata(after)
 }
 
 fn managed_fields(kind: Kind, document: &Document) -> &[ManagedFieldsEntry] {

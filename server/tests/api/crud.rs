@@ -240,3 +240,30 @@ async fn other_methods_and_paths_are_answered_in_kubernetes_form() {
     let missing = world.raw("GET", "/apis/porch.kpt.dev/v1alpha1/packages", &[], "").await;
     assert_eq!((missing.code, missing.json()["kind"].as_str()), (404, Some("Status")));
 }
+
+#[tokio::test]
+async fn a_draft_is_made_and_changed_by_applying_it() {
+    let world = World::new().await;
+    let apply = async |manager: &str, labels: serde_json::Value| {
+        let object = json!({
+            "apiVersion": "porch.kpt.dev/v1alpha1", "kind": "PackageRevision",
+            "metadata": {"name": "r.a.v1", "labels": labels},
+            "spec": {"packageName": "a", "repository": "r", "workspaceName": "v1"},
+        });
+        world.revisions().patch("r.a.v1", &PatchParams::apply(manager), &Patch::Apply(object)).await
+    };
+    let made = apply("one", json!({"a": "1", "b": "2"})).await.unwrap();
+    assert_eq!(made.data["spec"]["lifecycle"], "Draft");
+    let managed = made.metadata.managed_fields.unwrap();
+    assert_eq!((managed[0].manager.as_deref(), managed[0].operation.as_deref()), (Some("one"), Some("Apply")));
+    world.rendered("r.a.v1").await;
+    let conflict = refused(apply("two", json!({"a": "other"})).await);
+    assert_eq!((conflict.code, conflict.details.unwrap().causes[0].field.clone()), (409, ".metadata.labels.a".into()));
+    let changed = apply("one", json!({"b": "2"})).await.unwrap();
+    assert_eq!(changed.metadata.labels.unwrap(), [("b".to_owned(), "2".to_owned())].into());
+    let address = path("packagerevisions", "r.a.v1");
+    let body = r#"{"apiVersion": "porch.kpt.dev/v1alpha1", "kind": "PackageRevision", "metadata": {"name": "r.a.v1"}}"#;
+    let answer = world.raw("PATCH", &address, &[("content-type", "application/apply-patch+yaml")], body).await;
+    assert_eq!(answer.code, 422, "{}", answer.body);
+    assert!(answer.body.contains("is required for apply patch"), "{}", answer.body);
+}

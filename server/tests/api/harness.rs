@@ -48,7 +48,8 @@ impl Gate {
     }
 }
 
-/// Renders without functions: a file `hold` makes it wait for the gate, a file `fail` makes it fail with its text.
+/// Renders without functions: a file `hold` makes it wait for the gate, a file `fail` makes it fail with its text, and what
+/// stands in a file `echo` stands in the file `echoed` afterwards.
 #[derive(Debug)]
 struct Scripted(Arc<Gate>);
 
@@ -66,7 +67,11 @@ impl RenderBackend for Scripted {
             Some(why) => Ending::failure(Reason::RenderFailed, String::from_utf8_lossy(why)),
             None => Ending::success(),
         };
-        let files = mirror(&job.files, &RenderState::Ended(ending.clone()));
+        let mut files = (*job.files).clone();
+        if let Some(text) = job.files.get("echo") {
+            files.insert("echoed".to_owned(), text.clone());
+        }
+        let files = mirror(&Arc::new(files), &RenderState::Ended(ending.clone()));
         let outcome = Outcome::Rendered { ending, files: Some(files) };
         Ended { outcome, log: Bytes::from_static(b"scripted\n"), fuel: 0 }
     }
@@ -254,7 +259,10 @@ impl Raw {
 
 /// A client of a server at this address.
 pub(crate) fn client(url: &str) -> kube::Client {
-    kube::Client::try_from(kube::Config::new(url.parse().unwrap())).unwrap()
+    let mut config = kube::Config::new(url.parse().unwrap());
+    // What is refused is looked at, not tried again.
+    config.default_retry = false;
+    kube::Client::try_from(config).unwrap()
 }
 
 pub(crate) fn resource(kind: &str, plural: &str) -> ApiResource {
