@@ -187,12 +187,12 @@ function details(step, place, opened) {
   if (step.condition) parts.push(h("p", {}, "Skipped, because this condition is false: ", h("code", { text: step.condition })));
   for (const change of changes) {
     const moved = change.oldPath ? `, was in ${change.oldPath}` : "";
-    parts.push(h("h4", { text: `${change.change}: ${change.resource}${change.path ? ` in ${change.path}` : ""}${moved}` }));
+    parts.push(h("h3", { text: `${change.change}: ${change.resource}${change.path ? ` in ${change.path}` : ""}${moved}` }));
     if (change.diff) parts.push(difference(change.diff));
   }
   if (step.changes?.leftOut) parts.push(h("p", { text: `${step.changes.leftOut} more changed resources are left out.` }));
   if (step.changes && !changes.length) parts.push(h("p", { text: "It changed nothing." }));
-  if (step.stderr) parts.push(h("h4", { text: "Standard error" }), h("pre", { class: "log", text: step.stderr }));
+  if (step.stderr) parts.push(h("h3", { text: "Standard error" }), h("pre", { class: "log", text: step.stderr }));
   if (!parts.length) parts.push(h("p", { text: "There is nothing more to tell." }));
   const summary = `${step.number}. ${label(step)}, ${step.state.toLowerCase()}` + (changes.length ? `, ${changes.length + (step.changes.leftOut ?? 0)} changed` : "");
   return h("details", { id: `step-${place}`, class: "step", open: opened.has(place), ontoggle: (event) => {
