@@ -348,7 +348,9 @@ impl Run<'_> {
                     report.changes = Some(match &answer {
                         Answer::Items(items) => {
                             // The answer has lost its ids already.
-                            chosen.iter_mut().for_each(|item| item.resource.clear_id());
+                            for item in &mut chosen {
+                                item.resource.clear_id();
+                            }
                             changes(&chosen, items, options)
                         }
                         Answer::Same => StepChanges::default(),

@@ -129,7 +129,11 @@ fn secrets_in_lists_and_templates_and_behind_aliases_are_secrets() {
     let holder = holder.replace("  word:", "  other: &elsewhere\n    name: of nothing\n  word:");
     for (function, kind) in [("edit", ChangeKind::Changed), ("drop", ChangeKind::Removed)] {
         let mut functions = Functions::new();
-        functions.items("edit", |list| list.items.iter_mut().for_each(|item| item.set_label("app", "web")));
+        functions.items("edit", |list| {
+            for item in &mut list.items {
+                item.set_label("app", "web");
+            }
+        });
         functions.items("drop", |list| list.items.retain(|item| item.kind() == "Kptfile"));
         let files = [("Kptfile", &*kptfile("app", function)), ("holder.yaml", &*holder)];
         let changes = changes(&files, functions);
@@ -158,8 +162,11 @@ fn kinds_that_are_named_are_hidden_in_their_group_alone() {
 
 #[test]
 fn what_is_told_is_bounded() {
-    let lines = |start: &str| (0..20_000).map(|n| format!("  {start}{n}: \"{n}\"\n")).collect::<String>();
-    let large = format!("{}data:\n{}", config_map("large"), lines("key"));
+    let lines = |count: usize| {
+        let all: Vec<String> = (0..count).map(|n| format!("  key{n}: \"{n}\"\n")).collect();
+        all.concat()
+    };
+    let large = format!("{}data:\n{}", config_map("large"), lines(20_000));
     let kptfile = kptfile("app", "edit");
     let edit = || {
         let mut functions = Functions::new();
@@ -175,18 +182,8 @@ fn what_is_told_is_bounded() {
     assert!(told[0].diff.len() <= options.diff_bytes, "{}", told[0].diff.len());
     assert!(told[0].diff.contains(" bytes left out]\n"), "{}", told[0].diff);
 
-    let maps: Vec<(String, String)> = (0..50)
-        .map(|n| {
-            (
-                format!("{n}.yaml"),
-                format!(
-                    "{}data:\n{}",
-                    config_map(&format!("m{n}")),
-                    lines("key").get(..4000).unwrap_or_default().rsplit_once('\n').unwrap().0
-                ),
-            )
-        })
-        .collect();
+    let map = |n: usize| (format!("{n}.yaml"), format!("{}data:\n{}", config_map(&format!("m{n}")), lines(200)));
+    let maps: Vec<(String, String)> = (0..50).map(map).collect();
     let mut files = vec![("Kptfile", kptfile.as_str())];
     files.extend(maps.iter().map(|(path, text)| (path.as_str(), text.as_str())));
     let options = ChangeOptions { resources: 20, ..ChangeOptions::default() };

@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use portico_scheduler::model::RevisionKey;
-use portico_scheduler::store::{PackageStore as _, StoreError};
+use portico_scheduler::store::{PackageStore as _, RenderLog, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -213,6 +213,10 @@ enum Found {
 }
 
 impl Found {
+    fn stored(key: &RevisionKey, log: &RenderLog) -> Self {
+        Self::Stored(Box::new(Record::stored(key, log)))
+    }
+
     fn record(&self) -> Record {
         match self {
             Self::Live(live) => live.record(),
@@ -228,19 +232,28 @@ async fn find(
     key: &RevisionKey,
     render: Option<&str>,
 ) -> Result<Found, LogError> {
-    let in_memory = match render {
-        Some(render) => renders.find(key, render),
-        None => renders.last(key),
+    let Some(render) = render else {
+        if let Some(live) = renders.live(key) {
+            return Ok(Found::Live(live));
+        }
+        let stored = scheduler.last_log(key).await?;
+        return match (renders.last(key), stored) {
+            // The scheduler may have given up since, without a render.
+            (Some(live), Some(log)) if live.ended_ms().is_some_and(|ended| ended < log.ended_ms) => {
+                Ok(Found::stored(key, &log))
+            }
+            // The store gets it in a moment, or has it.
+            (Some(live), _) => Ok(Found::Live(live)),
+            (None, Some(log)) => Ok(Found::stored(key, &log)),
+            (None, None) => Err(LogError::NotYet(key.clone())),
+        };
     };
-    if let Some(live) = in_memory {
+    if let Some(live) = renders.find(key, render) {
         return Ok(Found::Live(live));
     }
-    let stored = scheduler.last_log(key).await?.map(|log| Record::stored(key, &log));
-    match (stored, render) {
-        (Some(record), None) => Ok(Found::Stored(Box::new(record))),
-        (Some(record), Some(render)) if record.render.as_str() == render => Ok(Found::Stored(Box::new(record))),
-        (_, Some(render)) => Err(LogError::NotKept { key: key.clone(), render: render.chars().take(64).collect() }),
-        (None, None) => Err(LogError::NotYet(key.clone())),
+    match scheduler.last_log(key).await?.map(|log| Record::stored(key, &log)) {
+        Some(record) if record.render.as_str() == render => Ok(Found::Stored(Box::new(record))),
+        _ => Err(LogError::NotKept { key: key.clone(), render: render.chars().take(64).collect() }),
     }
 }
 
@@ -413,8 +426,9 @@ async fn follow(
         }
     }
     // Rendered by another process, or given up before a render began.
-    if !any && let Ok(Found::Stored(record)) = find(renders, scheduler, key, None).await {
-        reader.render(&Live::ended(*record, *renders.limits())).await?;
+    match find(renders, scheduler, key, None).await {
+        Ok(Found::Live(live)) if !any => reader.render(&live).await,
+        Ok(Found::Stored(record)) if !any => reader.render(&Live::ended(*record, *renders.limits())).await,
+        _ => Ok(()),
     }
-    Ok(())
 }

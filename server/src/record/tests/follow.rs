@@ -266,18 +266,8 @@ async fn the_end_and_the_beginning_of_a_log_can_be_had_alone() {
     world.order(Order::End);
     until(&mut body, "succeeded after").await;
     let whole = world.read(&[]).await;
-    assert_eq!(
-        world.read(&[("tailLines", "2")]).await,
-        whole
-            .lines()
-            .rev()
-            .take(2)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-            .map(|line| format!("{line}\n"))
-            .collect::<String>()
-    );
+    let start = whole.trim_end().rmatch_indices('\n').nth(1).unwrap().0 + 1;
+    assert_eq!(world.read(&[("tailLines", "2")]).await, whole[start..]);
     assert_eq!(world.read(&[("tailLines", "1000")]).await, whole);
     assert_eq!(world.read(&[("tailLines", "0")]).await, "");
     assert_eq!(world.read(&[("limitBytes", "10")]).await, whole[..10]);

@@ -13,6 +13,7 @@ use portico_scheduler::store::RenderLog;
 
 use super::limits::RecordLimits;
 use super::live::{Form, Live};
+use super::model::StepOutcome::{Failed, NotRun, Passed, Skipped, Stopped};
 use super::model::{Record, RecordOutcome, StepOutcome};
 use super::text;
 
@@ -108,7 +109,6 @@ fn a_record_says_what_each_step_did() {
     let record: Record = serde_json::from_slice(&live.json().unwrap()).unwrap();
     assert_eq!(record, live.record(), "JSON holds all of it");
     let states: Vec<StepOutcome> = record.steps.iter().map(|step| step.state).collect();
-    use StepOutcome::{Failed, NotRun, Passed, Skipped};
     assert_eq!(states, [Passed, Skipped, Failed, NotRun]);
     assert_eq!((record.fuel, record.peak_memory_bytes), (2 * 1_234_567, 3 << 20));
     assert_eq!(record.failed_step().unwrap().number, 3);
@@ -159,7 +159,6 @@ fn a_render_that_begins_anew_says_so_and_loses_nothing() {
     live.end(RecordOutcome::Succeeded, "", &[step(0), step(1)]);
     let record = live.record();
     let states: Vec<StepOutcome> = record.steps.iter().map(|step| step.state).collect();
-    use StepOutcome::{Passed, Stopped};
     assert_eq!(states, [Passed, Stopped, Passed, Passed]);
     assert_eq!(record.warnings.len(), 1);
 }
@@ -173,7 +172,7 @@ fn a_step_is_stopped_with_its_render() {
     // Whatever comes later changes nothing.
     live.end(RecordOutcome::Broken, "the renderer panicked", &[]);
     let record = live.record();
-    assert_eq!((record.outcome, record.steps[0].state), (RecordOutcome::Stopped, StepOutcome::Stopped));
+    assert_eq!((record.outcome, record.steps[0].state), (RecordOutcome::Stopped, Stopped));
 }
 
 #[test]
