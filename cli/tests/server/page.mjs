@@ -18,11 +18,13 @@ const page = await context.newPage();
 
 const complaints = [];
 const elsewhere = [];
+const failed = [];
 page.on("console", (message) => {
   if (/Content Security Policy/i.test(message.text())) complaints.push(message.text());
 });
 page.on("pageerror", (error) => complaints.push(String(error)));
 page.on("dialog", (dialog) => complaints.push(`a dialog: ${dialog.message()}`));
+page.on("requestfailed", (request) => failed.push(`${request.url()}: ${request.failure()?.errorText}`));
 page.on("request", (request) => {
   if (!request.url().startsWith(url)) elsewhere.push(request.url());
 });
@@ -178,6 +180,10 @@ try {
 
   assert.deepEqual(elsewhere, [], "nothing is asked for elsewhere");
   assert.deepEqual(complaints, []);
+} catch (error) {
+  console.log(`the page says:\n${await page.locator("body").innerText().catch(String)}`);
+  console.log(`complaints: ${complaints.join("\n")}\nfailed requests: ${failed.join("\n")}`);
+  throw error;
 } finally {
   if (process.env.PORTICO_SCREENSHOTS) {
     await page.unroute("**/apis/**");

@@ -1,4 +1,5 @@
 //! The page at `/ui`, in a browser without a screen.
+#![expect(clippy::print_stdout, reason = "who runs the tests is to know what was looked at, and what was not")]
 
 use std::process::Command;
 

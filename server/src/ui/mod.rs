@@ -8,6 +8,7 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Router;
@@ -88,7 +89,11 @@ fn file(name: &str, headers: &HeaderMap) -> Response {
 /// Says which content it is.
 fn tag(content: &str) -> HeaderValue {
     let digest: [u8; 32] = Sha256::digest(content).into();
-    let start = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut start = String::new();
+    for byte in &digest[..12] {
+        // A string never fails to take text.
+        _ = write!(start, "{byte:02x}");
+    }
     // Digits and quotes are always a header's value.
     HeaderValue::from_str(&format!("\"{start}\"")).unwrap_or(HeaderValue::from_static("\"\""))
 }

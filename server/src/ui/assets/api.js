@@ -56,16 +56,17 @@ async function* lines(response) {
   if (rest) yield rest;
 }
 
-function revisions(namespace, query) {
+function revisions(namespace, name, query) {
+  if (name) query.fieldSelector = `metadata.name=${name}`;
   const within = namespace ? `/namespaces/${encodeURIComponent(namespace)}` : "";
   return `${GROUP}${within}/packagerevisions?${new URLSearchParams(query)}`;
 }
 
 /**
- * Lists the revisions of a namespace (or of all) and keeps the list up to date. `told` gets a map from uid to revision
+ * Lists the revisions of a namespace (or of all), or the one of a name, and keeps the list up to date. `told` gets a map from uid to revision
  * whenever it has changed, `state` gets `live` or why it is not. Goes on until the signal says stop.
  */
-export async function follow(namespace, signal, told, state) {
+export async function follow(namespace, name, signal, told, state) {
   let wait = 500;
   while (!signal.aborted) {
     try {
@@ -74,7 +75,7 @@ export async function follow(namespace, signal, told, state) {
       let version;
       do {
         const query = more ? { limit: 500, continue: more } : { limit: 500 };
-        const page = await json(revisions(namespace, query), signal);
+        const page = await json(revisions(namespace, name, query), signal);
         for (const item of page.items) found.set(item.metadata.uid, item);
         more = page.metadata.continue ?? "";
         version = page.metadata.resourceVersion;
@@ -84,7 +85,7 @@ export async function follow(namespace, signal, told, state) {
       for (;;) {
         const query = { watch: 1, resourceVersion: version, allowWatchBookmarks: true };
         const began = Date.now();
-        for await (const line of lines(await ask(revisions(namespace, query), signal))) {
+        for await (const line of lines(await ask(revisions(namespace, name, query), signal))) {
           const { type, object } = JSON.parse(line);
           if (type === "ERROR") throw new Failure(object.code, object.message);
           version = object.metadata.resourceVersion;

@@ -119,7 +119,7 @@ export function show(main, { namespace }, signal, connection) {
   });
 
   const order = (a, b) => a.metadata.namespace.localeCompare(b.metadata.namespace) || a.metadata.name.localeCompare(b.metadata.name);
-  follow(namespace, signal, (found) => {
+  follow(namespace, "", signal, (found) => {
     all = [...found.values()].sort(order);
     soon();
   }, connection);

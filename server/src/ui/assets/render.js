@@ -1,6 +1,6 @@
 // One revision's render: its steps on a time line, what they reported and changed, its log.
 
-import { Failure, followLog, follow, logText, stateOf } from "./api.js";
+import { Failure, follow, followLog, logText, pause, stateOf } from "./api.js";
 import { announce, badge, bytes, duration, h, table } from "./dom.js";
 
 const WORDS = {
@@ -93,8 +93,8 @@ export function show(main, { namespace, name }, signal, connection) {
 
   // The revision tells when there is a new render to follow.
   let wake = () => {};
-  follow(namespace, signal, (found) => {
-    const mine = [...found.values()].find((item) => item.metadata.name === name);
+  follow(namespace, name, signal, (found) => {
+    const [mine] = found.values();
     const unfinished = mine && ["waiting", "rendering"].includes(stateOf(mine));
     const was = revision?.metadata.resourceVersion;
     revision = mine;
@@ -109,6 +109,7 @@ export function show(main, { namespace, name }, signal, connection) {
         wake = resolve;
         signal.addEventListener("abort", resolve);
       });
+      let again = woken;
       try {
         for await (const event of followLog(namespace, name, signal)) {
           record = take(record, event);
@@ -116,10 +117,14 @@ export function show(main, { namespace, name }, signal, connection) {
         }
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof Failure && error.status === 404)) connection(error);
+        // Before the first render there is no log, and the revision tells when there is.
+        if (!(error instanceof Failure && error.status === 404)) {
+          connection(error);
+          again = Promise.race([woken, pause(2000, signal)]);
+        }
       }
       await showLog();
-      await woken;
+      await again;
     }
   })();
   draw();
