@@ -74,6 +74,10 @@ pub(crate) enum Command {
     Functions(FunctionsArgs),
     /// Keep packages and render them after each change, behind the Kubernetes API
     Serve(Box<serve::ServeArgs>),
+    /// What limits hold
+    Limits(serve::LimitsArgs),
+    /// Make a token with which a user calls the server
+    Token(serve::TokenArgs),
     /// Print a completion script for a shell
     Completion {
         /// The shell
@@ -98,7 +102,12 @@ impl Command {
                 Some(&arguments.messages)
             }
             Command::Push(arguments) => Some(&arguments.messages),
-            Command::Logs(_) | Command::Functions(_) | Command::Serve(_) | Command::Completion { .. } => None,
+            Command::Logs(_)
+            | Command::Functions(_)
+            | Command::Serve(_)
+            | Command::Limits(_)
+            | Command::Token(_)
+            | Command::Completion { .. } => None,
         }
     }
 }

@@ -30,6 +30,17 @@ pub(crate) fn table(limits: &DecidedLimits) -> String {
     text
 }
 
+/// The table of one function: where a profile has a word on a limit, the profile's row stands in the place of the render's.
+pub(crate) fn function_table(limits: &DecidedLimits, image: &str) -> String {
+    let matching = || limits.profiles.iter().rev().filter(|(functions, _)| functions.matches(image, ""));
+    let row = |row: &DecidedLimit| {
+        let of_profile = matching().flat_map(|(_, rows)| rows).find(|of_profile| of_profile.name == row.name);
+        of_profile.unwrap_or(row).clone()
+    };
+    let rows = limits.rows.iter().map(row).collect();
+    table(&DecidedLimits { limits: limits.limits.clone(), rows, profiles: Vec::new() })
+}
+
 /// Who set a limit, and what became of what they asked for.
 fn origin(row: &DecidedLimit) -> String {
     match &row.capped {

@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         Command::Logs(arguments) => commands::logs::run(arguments, global.kubeconfig.as_deref()),
         Command::Functions(arguments) => commands::functions::run(&arguments.command),
         Command::Serve(arguments) => commands::serve::run(arguments),
+        Command::Limits(arguments) => commands::limits::run(&arguments.command),
+        Command::Token(arguments) => commands::token::run(arguments),
         Command::Completion { shell } => commands::completion(*shell),
     };
     match result {

@@ -158,7 +158,7 @@ pub(crate) fn limits(arguments: &LimitArgs, configuration: Configuration, printe
     decided(&layers, printer)
 }
 
-fn layers(configuration: Configuration) -> LimitLayers {
+pub(crate) fn layers(configuration: Configuration) -> LimitLayers {
     let Configuration { limits, maximum, profiles, .. } = configuration;
     LimitLayers { configuration: limits, maximum, profiles, request: LimitSettings::default() }
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand, ValueEnum};
 use portico_server::config::{Flags, LogFormat};
 use portico_server::ops::Address;
 
@@ -42,6 +43,44 @@ pub(crate) struct ServeArgs {
     /// Read the configuration and all files that it names, say what is wrong, and end
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LimitsArgs {
+    #[command(subcommand)]
+    pub(crate) command: LimitsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LimitsCommand {
+    /// Say which value each limit has for a function, who set it, and what capped it
+    Explain(ExplainArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The function's image
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) image: String,
+    /// The namespace of the server whose package it is
+    #[arg(long, short = 'n')]
+    pub(crate) namespace: Option<String>,
+    /// Configuration file of the server, or one of this program; the latter's own files where nothing is said
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// The user's name
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) user: String,
+    /// A group that the user is in
+    #[arg(long = "group", value_name = "GROUP")]
+    pub(crate) groups: Vec<String>,
+    /// File of tokens to add it to; it is made where there is none. Without this the entry is printed behind the token
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod eval;
 pub(crate) mod functions;
+pub(crate) mod limits;
 pub(crate) mod logs;
 pub(crate) mod push;
 pub(crate) mod render;
@@ -9,6 +10,7 @@ pub(crate) mod save;
 pub(crate) mod serve;
 pub(crate) mod sink;
 pub(crate) mod source;
+pub(crate) mod token;
 
 use std::path::Path;
 

@@ -23,7 +23,6 @@ pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
         Server::check(&config)?;
         return Ok(Exit::Passed);
     }
-    init_log(&config.log)?;
     let program =
         Program { functions: Arc::new(Catalog), path: setup::this_program()?, cache: setup::cache_directory() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -31,6 +30,7 @@ pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
         .build()
         .context("cannot start the server's threads")?;
     let ended = runtime.block_on(async {
+        let _log = init_log(&config.log, config.traces.as_deref())?;
         // From now on signals are ours: one that comes while the store is opened is not lost.
         let stop = Stop::on_signals().context("cannot install the handlers of signals")?;
         let server = Server::start(config, &program).await?;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::{Attributes, Authorizer, Identity, Roles, Tokens};
 use crate::config::ConfigError;
+use crate::grpc::Identify;
 
 /// Finds out who sends a request.
 #[derive(Debug)]
@@ -51,9 +52,21 @@ impl Authenticator {
     }
 }
 
-/// The token of `Authorization: Bearer TOKEN`.
+impl Identify for Authenticator {
+    /// Over gRPC, who brings no credentials is nobody, and the roles say what nobody may do: Porch sends none.
+    fn identify(&self, authorization: Option<&str>) -> Result<Identity, String> {
+        let (Some((_, tokens)), Some(text)) = (&self.tokens, authorization) else { return Ok(Identity::anonymous()) };
+        let known = token_of(text).and_then(|token| tokens.load().identity(token, Timestamp::now()));
+        known.ok_or_else(|| "the token is not known here, or has expired".to_owned())
+    }
+}
+
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    token_of(headers.get(header::AUTHORIZATION)?.to_str().ok()?)
+}
+
+/// The token of `Authorization: Bearer TOKEN`.
+fn token_of(text: &str) -> Option<&str> {
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
@@ -123,6 +136,21 @@ mod tests {
         std::fs::write(&file, "apiVersion: portico.dev/v1alpha1\nkind: Tokens\n").expect("written");
         authenticator.reload().expect("right");
         assert_eq!(who(None, &format!("Bearer {token}")), Err(Unauthenticated));
+    }
+
+    #[test]
+    fn over_grpc_nobody_is_nobody_and_a_wrong_token_is_refused() {
+        let (token, digest) = new_token();
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("tokens.yaml");
+        let text =
+            format!("apiVersion: portico.dev/v1alpha1\nkind: Tokens\ntokens: [{{user: ann, sha256: {digest}}}]\n");
+        std::fs::write(&file, text).expect("written");
+        let authenticator = Authenticator::new(Some(&file), false).expect("right");
+        let who = |text: Option<&str>| Identify::identify(&authenticator, text).map(|who| who.user.to_string());
+        assert_eq!(who(Some(&format!("Bearer {token}"))), Ok("ann".into()));
+        assert_eq!(who(None), Ok("system:anonymous".into()));
+        assert!(who(Some("Bearer wrong")).is_err() && who(Some("Basic YTpi")).is_err());
     }
 
     #[test]

@@ -67,3 +67,13 @@ impl Authorizer for AllowAll {
         Ok(())
     }
 }
+
+/// Everybody who is known may do everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllowKnown;
+
+impl Authorizer for AllowKnown {
+    fn allows(&self, who: &Identity, _: &Attributes<'_>) -> Result<(), String> {
+        if *who == Identity::anonymous() { Err("credentials are needed".to_owned()) } else { Ok(()) }
+    }
+}

@@ -17,5 +17,10 @@ pub use self::error::ConfigError;
 pub use self::header::Header;
 pub use self::limits::{LimitFields, ProfileFields, parse_limit};
 pub use self::renders::Renders;
-pub use self::server::{Drain, Flags, LogConfig, LogFormat, Modules, Namespace, QueueConfig, ServerConfig, schema};
+pub use self::server::{
+    Drain, Flags, LogConfig, LogFormat, Modules, Namespace, QueueConfig, ServerConfig, Source, schema,
+};
 pub use self::units::{Bound, Number, Size, Span, Text, parse_bytes, parse_count, parse_duration};
+
+#[cfg(test)]
+mod reference_tests;

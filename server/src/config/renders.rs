@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use arc_swap::ArcSwap;
 use portico_runtime::{
     CallOptions, DecidedLimits, Engine, FunctionDir, FunctionError, FunctionModule, FunctionPattern, FunctionSource,
-    Isolation, LimitLayers, LimitSettings, RenderOptions, Renderer, Sources, WorkerConfig, WorkerLimits,
+    Isolation, LimitLayers, LimitSettings, Limits, RenderOptions, Renderer, Sources, WorkerConfig, WorkerLimits,
 };
 use portico_scheduler::queue::Cost;
 use sha2::{Digest as _, Sha256};
@@ -29,6 +29,17 @@ impl ServerConfig {
             request: LimitSettings::default(),
             maximum: self.maximum.iter().cloned().chain(of(|own| &own.maximum)).collect(),
         }
+    }
+
+    /// A namespace whose renders may use more memory than they are ever given; empty for those of which nothing is said.
+    pub(super) fn starved(&self) -> Option<(String, u64, u64)> {
+        let names = std::iter::once("").chain(self.namespaces.keys().map(String::as_str));
+        names.into_iter().find_map(|name| {
+            let quota = self.namespaces.get(name).and_then(|own| own.quota).unwrap_or(self.quota);
+            let needed = memory_of(&self.layers(name).decide().limits);
+            let given = quota.memory.min(self.queue.memory);
+            (needed > given).then(|| (name.to_owned(), needed, given))
+        })
     }
 
     /// The directories in which functions of a namespace are looked for, in this order.
@@ -112,7 +123,7 @@ fn decide(engine: &Engine, program: &Program, config: ServerConfig, before: Opti
     });
     let namespaces = namespaces.collect();
     let digest = digest(program, &config);
-    Current { all, namespaces, digest, config }
+    Current { config, all, namespaces, digest }
 }
 
 fn renderer(engine: &Engine, program: &Program, config: &ServerConfig, namespace: &str) -> Renderer {
@@ -130,6 +141,11 @@ fn renderer(engine: &Engine, program: &Program, config: &ServerConfig, namespace
             renderer.isolated(WorkerConfig { program: program.path.clone(), limits: WorkerLimits::default() })
         }
     }
+}
+
+/// Memory that a render may use at most: that of a step, and what the steps before it may have left.
+fn memory_of(limits: &Limits) -> u64 {
+    limits.memory.saturating_add(limits.retained_memory)
 }
 
 /// Sources of which only some images are given.
@@ -182,12 +198,12 @@ impl RenderSettings for Renders {
         Effective { renderer, options: decided.options.clone(), limits }
     }
 
-    /// The memory of a step, and what the steps before it may have left. No fuel: a quota of it is paid at the end, and may be
+    /// No fuel: a quota of it is paid at the end, and may be
     /// smaller than what one render may use.
     fn cost(&self, namespace: &str) -> Option<Cost> {
         let current = self.current.load();
         let limits = &current.namespaces.get(namespace).unwrap_or(&current.all).options.call.limits;
-        Some(Cost { memory: limits.memory.saturating_add(limits.retained_memory), fuel: 0 })
+        Some(Cost { memory: memory_of(limits), fuel: 0 })
     }
 
     fn configuration(&self) -> u64 {

@@ -36,14 +36,14 @@ namespaces:
     functions: [{name: starlark, limits: {stepTime: 8s}}]
 ";
     let renders = renders(text);
-    let memory = |namespace| renders.for_namespace(namespace).options.call.limits.memory as u64;
+    let memory = |namespace| renders.for_namespace(namespace).options.call.limits.memory;
     assert_eq!((memory("other"), memory("team-a")), (100 << 20, 150 << 20));
     // What the queue reserves follows from it.
     let reserved = |namespace| renders.cost(namespace).map(|cost| (cost.memory - memory(namespace)) >> 20);
     assert_eq!((reserved("other"), reserved("team-a")), (Some(32), Some(32)));
     let rows = renders.limits("team-a").rows;
     let row = rows.iter().find(|row| row.name == LimitName::Memory).expect("it has one");
-    assert_eq!(row.source.to_string(), "s.yaml:8");
+    assert_eq!(row.source.to_string(), "s.yaml:9");
     let (asked, by) = row.capped.as_ref().expect("capped");
     assert_eq!((*asked, by.to_string().as_str()), (LimitValue::Bytes(200 << 20), "s.yaml:5"));
     // Both profiles match; the later one holds, within the namespace's maximum.

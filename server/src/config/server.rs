@@ -23,6 +23,8 @@ const KIND: &str = "ServerConfiguration";
 /// Everything that an operator says of a server, with the defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
+    /// Where it was read.
+    pub source: Source,
     /// The file of the store.
     pub store: PathBuf,
     /// Where the API listens.
@@ -138,8 +140,17 @@ impl Default for Drain {
     }
 }
 
+/// Where a configuration comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The file; it may have none.
+    pub file: Option<PathBuf>,
+    /// The command line.
+    pub flags: Flags,
+}
+
 /// What stands on the command line; it goes before the file.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flags {
     /// `--store`
     pub store: Option<PathBuf>,
@@ -164,8 +175,22 @@ impl ServerConfig {
     pub fn load(file: Option<&Path>, flags: &Flags) -> Result<Self, ConfigError> {
         match file {
             None => Self::of("the flags", File::default(), flags),
-            Some(path) => Self::read(&path.display().to_string(), &read_bytes(path)?, flags),
+            Some(path) => {
+                let mut config = Self::read(&path.display().to_string(), &read_bytes(path)?, flags)?;
+                config.source.file = Some(path.to_owned());
+                Ok(config)
+            }
         }
+    }
+
+    /// Reads the file again, with the same flags before it.
+    pub fn reread(&self) -> Result<Self, ConfigError> {
+        Self::load(self.source.file.as_deref(), &self.source.flags)
+    }
+
+    /// True where clients are asked who they are.
+    pub fn authenticates(&self) -> bool {
+        self.tokens.is_some() || self.tls.as_ref().is_some_and(|tls| tls.client_authorities.is_some())
     }
 
     /// Reads the file's text; `path` is how messages name it.
@@ -177,9 +202,11 @@ impl ServerConfig {
 
     fn of(path: &str, file: File, flags: &Flags) -> Result<Self, ConfigError> {
         let whole = |text: &str| ConfigError::Whole { path: path.to_owned(), text: text.to_owned() };
-        let absolute = |what: &str, file: &Path| match file.is_absolute() {
-            true => Ok(()),
-            false => Err(whole(&format!("`{what}`: `{}`: write an absolute path", file.display()))),
+        let absolute = |what: &str, file: &Path| {
+            if file.is_absolute() {
+                return Ok(());
+            }
+            Err(whole(&format!("`{what}`: `{}`: write an absolute path", file.display())))
         };
         let store = match (&flags.store, file.store) {
             (Some(store), _) => store.clone(),
@@ -245,7 +272,7 @@ impl ServerConfig {
                 maximum: settings(fields.maximum, path),
                 profiles: profiles(fields.functions, path)?,
                 modules: fields.modules,
-                quota: fields.quota.map(|fields| quota(fields, path)).transpose()?,
+                quota: fields.quota.map(|fields| quota(&fields, path)).transpose()?,
             };
             namespaces.insert(name, namespace);
         }
@@ -258,7 +285,8 @@ impl ServerConfig {
             })?,
         };
         let drain = Drain::default();
-        Ok(Self {
+        let config = Self {
+            source: Source { file: None, flags: flags.clone() },
             store,
             api,
             grpc,
@@ -277,7 +305,7 @@ impl ServerConfig {
                 memory: file.queue.memory.map_or(u64::MAX, |size| size.0),
                 age: file.queue.age.map_or(Duration::from_secs(30), |span| span.0),
             },
-            quota: quota(file.quota, path)?,
+            quota: quota(&file.quota, path)?,
             namespaces,
             requests: requests(&file.requests),
             log: LogConfig {
@@ -290,7 +318,14 @@ impl ServerConfig {
                 renders: file.drain.renders.map_or(drain.renders, |span| span.0),
             },
             traces: file.traces.map(|traces| traces.endpoint),
-        })
+        };
+        if let Some((name, needed, given)) = config.starved() {
+            let whose = if name.is_empty() { "renders".to_owned() } else { format!("renders in `{name}`") };
+            return Err(whole(&format!(
+                "{whose} may use {needed} bytes (`limits.memory` and `retainedMemory`), and `quota.memory` or `queue.memory` gives them {given}: nothing would ever be rendered; lower the one or raise the other"
+            )));
+        }
+        Ok(config)
     }
 
     /// The parts in which this one differs from another and that are only looked at when a server starts.
@@ -335,7 +370,7 @@ fn modules(
     Ok(Modules { directories: fields.directories, prefix, allowed: fields.allowed })
 }
 
-fn quota(fields: QuotaFields, path: &str) -> Result<Quota, ConfigError> {
+fn quota(fields: &QuotaFields, path: &str) -> Result<Quota, ConfigError> {
     let none = Quota::default();
     let fuel = fields.fuel_per_second.map(|per_second| Fuel {
         per_second: per_second.0,

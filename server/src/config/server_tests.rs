@@ -49,7 +49,7 @@ namespaces:
   team-a:
     limits: {memory: 64MiB}
     modules: [/srv/team-a]
-    quota: {renders: 1, memory: 1GiB, fuelPerSecond: 1G, priority: normal}
+    quota: {renders: 1, memory: 2GiB, fuelPerSecond: 1G, priority: normal}
 requests: {bodyBytes: 1MiB, perSecond: 10, time: 5s}
 log: {level: debug}
 drain: {delay: 2s}
@@ -63,7 +63,7 @@ drain: {delay: 2s}
     assert_eq!((config.quota.running, config.quota.fuel), (4, None));
     let team = &config.namespaces["team-a"];
     let quota = team.quota.expect("it has one");
-    assert_eq!((quota.running, quota.memory, quota.highest), (1, 1 << 30, Priority::Normal));
+    assert_eq!((quota.running, quota.memory, quota.highest), (1, 2 << 30, Priority::Normal));
     assert_eq!(quota.fuel, Some(Fuel { per_second: 1_000_000_000, most: 60_000_000_000 }));
     assert_eq!(team.modules, [PathBuf::from("/srv/team-a")]);
     assert_eq!((config.requests.body_bytes, config.requests.per_second), (1 << 20, 10));
@@ -106,6 +106,14 @@ fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
         ("log: {format: xml}\n", "s.yaml:3: `log.format`: `xml` is none; write `text` or `json`"),
         ("workers: 0\n", "s.yaml: `workers` is 0"),
         ("access: {tokens: t.yaml}\n", "s.yaml: `access.tokens`: `t.yaml`: write an absolute path"),
+        (
+            "quota: {memory: 1MiB}\n",
+            "s.yaml: renders may use 1107296256 bytes (`limits.memory` and `retainedMemory`), and `quota.memory`",
+        ),
+        (
+            "limits: {memory: 1MiB}\nnamespaces: {a: {limits: {memory: 2MiB}, quota: {memory: 33MiB}}}\n",
+            "s.yaml: renders in `a` may use 35651584 bytes",
+        ),
         ("functions: [{name: a, limits: {fuel: 1}}]\n", "s.yaml:3: `fuel` is a limit of the whole render"),
     ] {
         let said = refused(text, &flags());

@@ -34,10 +34,10 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = PathBuf::from(path);
-            return match path.is_absolute() {
-                true => Ok(Self::Unix(path)),
-                false => Err(format!("`{text}`: write an absolute path behind `unix:`")),
-            };
+            if path.is_absolute() {
+                return Ok(Self::Unix(path));
+            }
+            return Err(format!("`{text}`: write an absolute path behind `unix:`"));
         }
         if let Some(port) = text.strip_prefix("localhost:").and_then(|port| port.parse().ok()) {
             return Ok(Self::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)));
@@ -107,7 +107,7 @@ impl Listener {
                 // Watches are small pieces, each of which somebody waits for.
                 stream.set_nodelay(true)?;
                 // A peer that went without a word is noticed after some minutes.
-                let alive = socket2::TcpKeepalive::new().with_time(std::time::Duration::from_secs(60));
+                let alive = socket2::TcpKeepalive::new().with_time(std::time::Duration::from_mins(1));
                 socket2::SockRef::from(&stream).set_tcp_keepalive(&alive)?;
                 Ok(Stream::Tcp(stream, peer.ip()))
             }

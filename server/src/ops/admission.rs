@@ -34,7 +34,6 @@ pub(crate) struct Admission {
     watches: AtomicUsize,
     bodies: Mutex<u64>,
     users: Mutex<HashMap<Arc<str>, User>>,
-    refused: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -60,7 +59,6 @@ impl Admission {
             watches: AtomicUsize::new(0),
             bodies: Mutex::new(0),
             users: Mutex::default(),
-            refused: AtomicUsize::new(0),
         }
     }
 
@@ -73,22 +71,17 @@ impl Admission {
         self.limits.store(Arc::new(limits));
     }
 
-    /// Requests inside, watches inside, and refusals since the beginning.
-    pub(crate) fn counts(&self) -> (usize, usize, usize) {
-        let [requests, watches, refused] =
-            [&self.requests, &self.watches, &self.refused].map(|count| count.load(Ordering::Relaxed));
-        (requests, watches, refused)
+    /// Requests inside, and watches inside.
+    #[cfg(test)]
+    fn counts(&self) -> (usize, usize) {
+        (self.requests.load(Ordering::Relaxed), self.watches.load(Ordering::Relaxed))
     }
 
     /// Lets a request of this user in, until the pass is dropped.
-    pub(crate) fn enter(self: &Arc<Self>, user: &Arc<str>, lasting: Lasting) -> Result<Pass, Refusal> {
-        self.try_enter(user, lasting).inspect_err(|_| _ = self.refused.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn try_enter(self: &Arc<Self>, name: &Arc<str>, lasting: Lasting) -> Result<Pass, Refusal> {
+    pub(crate) fn enter(self: &Arc<Self>, name: &Arc<str>, lasting: Lasting) -> Result<Pass, Refusal> {
         let limits = self.limits.load();
         let now = Instant::now();
-        let overload = |what, after| Err(Refusal::Overload { what, after });
+        let overload = |what, setting, after| Err(Refusal::Overload { what, setting, after });
         let mut users = self.users();
         if !users.contains_key(name) && users.len() >= USERS {
             forget_one(&mut users);
@@ -100,26 +93,26 @@ impl Admission {
         user.at = now;
         if user.bucket < 1.0 {
             let until = Duration::from_secs_f64((1.0 - user.bucket) / rate);
-            return overload("too many requests of this user each second (`requests.perSecond`)", until);
+            return overload("too many requests of this user each second", "perSecond", until);
         }
         // Under the lock of the users, which every request takes: counting up and looking is one step.
         match lasting {
             Lasting::Request => {
                 if user.requests >= limits.in_flight_per_user {
-                    return overload("too many requests of this user at one time (`requests.inFlightPerUser`)", LATER);
+                    return overload("too many requests of this user at one time", "inFlightPerUser", LATER);
                 }
                 if self.requests.load(Ordering::Relaxed) >= limits.in_flight {
-                    return overload("too many requests at one time (`requests.inFlight`)", LATER);
+                    return overload("too many requests at one time", "inFlight", LATER);
                 }
                 user.requests += 1;
                 self.requests.fetch_add(1, Ordering::Relaxed);
             }
             Lasting::Watch => {
                 if user.watches >= limits.watches_per_user {
-                    return overload("too many watches of this user (`requests.watchesPerUser`)", LATER);
+                    return overload("too many watches of this user", "watchesPerUser", LATER);
                 }
                 if self.watches.load(Ordering::Relaxed) >= limits.watches {
-                    return overload("too many watches (`requests.watches`)", LATER);
+                    return overload("too many watches", "watches", LATER);
                 }
                 user.watches += 1;
                 self.watches.fetch_add(1, Ordering::Relaxed);
@@ -164,9 +157,8 @@ impl Pass {
         let mut held = self.of.bodies();
         // The first is let in whatever its size: `bodyBytes` bounds it.
         if *held > 0 && held.saturating_add(bytes) > most {
-            self.of.refused.fetch_add(1, Ordering::Relaxed);
-            let what = "too many bytes of requests at one time (`requests.bodiesBytes`)";
-            return Err(Refusal::Overload { what, after: LATER });
+            let what = "too many bytes of requests at one time";
+            return Err(Refusal::Overload { what, setting: "bodiesBytes", after: LATER });
         }
         *held = held.saturating_add(bytes);
         self.body = self.body.saturating_add(bytes);
@@ -185,15 +177,16 @@ impl Drop for Pass {
     fn drop(&mut self) {
         self.body_is(0);
         let mut users = self.of.users();
-        let user = users.get_mut(&self.user);
+        // It is there: nobody who is inside is forgotten.
+        let Some(user) = users.get_mut(&self.user) else { return };
         match self.lasting {
             Lasting::Request => {
                 self.of.requests.fetch_sub(1, Ordering::Relaxed);
-                user.into_iter().for_each(|user| user.requests -= 1);
+                user.requests -= 1;
             }
             Lasting::Watch => {
                 self.of.watches.fetch_sub(1, Ordering::Relaxed);
-                user.into_iter().for_each(|user| user.watches -= 1);
+                user.watches -= 1;
             }
         }
     }
@@ -229,7 +222,7 @@ mod tests {
         tokio::time::advance(after).await;
         all.enter(&ann, Lasting::Request).expect("half a second later");
         assert!(said(all.enter(&ann, Lasting::Watch)).contains("perSecond"));
-        assert_eq!(all.counts(), (0, 0, 2));
+        assert_eq!(all.counts(), (0, 0));
     }
 
     #[tokio::test]
@@ -243,11 +236,11 @@ mod tests {
         assert!(said(enter(&bob)).contains("`requests.inFlight`"));
         // A watch is none of these.
         let watch = all.enter(&bob, Lasting::Watch).expect("in");
-        assert_eq!(all.counts(), (3, 1, 2));
+        assert_eq!(all.counts(), (3, 1));
         drop(a);
         let d = enter(&ann).expect("there is room again");
         drop((b, c, d, watch));
-        assert_eq!(all.counts(), (0, 0, 2));
+        assert_eq!(all.counts(), (0, 0));
     }
 
     #[tokio::test]

@@ -15,12 +15,13 @@ use tracing::Instrument as _;
 use super::admission::{Admission, Lasting, Pass};
 use super::body::{Guarded, Until, read};
 use super::listen::Peer;
+use super::metrics::Metrics;
 use super::refusal::Refusal;
 use super::traces;
 use crate::auth::{Attributes, Authenticator, Authorizer, Identity};
 
-/// Paths of the API, whose handlers ask the authorizer themselves; discovery is for everybody who is known.
-const API: [&str; 4] = ["/api", "/apis", "/openapi", "/version"];
+/// Paths whose handlers ask the authorizer themselves; discovery is for everybody who is known.
+const ASKING: [&str; 5] = ["/api", "/apis", "/openapi", "/version", "/ui"];
 
 /// Where the page is. Its files say nothing of anybody; what it shows is asked of the API with the reader's credentials.
 const PAGE: &str = "/ui";
@@ -33,6 +34,7 @@ pub(crate) struct Front {
     pub(crate) admission: Arc<Admission>,
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) metrics: Arc<Metrics>,
     /// Handlers that ask nobody who they are.
     pub(crate) health: Router,
     /// All others.
@@ -48,13 +50,21 @@ impl Front {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let begun = Instant::now();
         async {
-            let response = self.admitted(peer, request).await.unwrap_or_else(|refusal| refusal.response());
+            let response = self.admitted(peer, request).await.unwrap_or_else(|refusal| self.refused(&refusal));
             let (status, elapsed) = (response.status().as_u16(), begun.elapsed());
             tracing::debug!(%method, path, status, ?elapsed, "answered");
             response
         }
         .instrument(span)
         .await
+    }
+
+    /// The answer to what is refused here. It is counted by the limit that refuses it.
+    pub(crate) fn refused(&self, refusal: &Refusal) -> Response<Body> {
+        if let Some(setting) = refusal.setting() {
+            self.metrics.refused(setting);
+        }
+        refusal.response()
     }
 
     async fn admitted(&self, peer: &Peer, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
@@ -93,7 +103,7 @@ impl Front {
     /// Paths that are no resources are asked about here.
     fn authorized(&self, who: &Identity, parts: &request::Parts) -> Result<(), Refusal> {
         let path = parts.uri.path();
-        if is_below(path, &API) {
+        if is_below(path, &ASKING) {
             return Ok(());
         }
         let verb = parts.method.as_str().to_ascii_lowercase();

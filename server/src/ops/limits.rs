@@ -49,7 +49,7 @@ pub struct RequestLimits {
     ///
     /// - Problem: a body is read whole before it is looked at.
     /// - Mechanism: 413, before anything is read where its length is told, else as soon as it is longer.
-    /// - Default: 64 MiB, the largest package that the store takes.
+    /// - Default: 16 MiB.
     /// - Does not stop: a body that is small and decodes to much; decoding has bounds of its own.
     /// - Tested by `server/tests/ops/limits.rs`: one byte more, told and not told.
     pub body_bytes: u64,
@@ -133,7 +133,7 @@ impl Default for RequestLimits {
             handshake: Duration::from_secs(10),
             head_time: Duration::from_secs(30),
             head_bytes: 64 << 10,
-            body_bytes: 64 << 20,
+            body_bytes: 16 << 20,
             bodies_bytes: 256 << 20,
             in_flight: 400,
             in_flight_per_user: 200,
@@ -141,7 +141,7 @@ impl Default for RequestLimits {
             burst: 4_000,
             watches: 2_000,
             watches_per_user: 500,
-            time: Duration::from_secs(60),
+            time: Duration::from_mins(1),
         }
     }
 }

@@ -154,7 +154,7 @@ impl Connection {
                 asked.store(true, Ordering::Relaxed);
                 let (front, peer) = (Arc::clone(&front), Arc::clone(&peer));
                 async move {
-                    let response = if full { too_many() } else { front.answer(&peer, request).await };
+                    let response = if full { too_many(&front) } else { front.answer(&peer, request).await };
                     Ok::<Response<Body>, Infallible>(response)
                 }
             })
@@ -202,9 +202,10 @@ fn builder(limits: &RequestLimits) -> auto::Builder<TokioExecutor> {
 }
 
 /// What a connection hears that is one too many.
-fn too_many() -> Response<Body> {
-    let what = "too many connections at one time (`requests.connections`)";
-    let mut response = Refusal::Overload { what, after: Duration::from_secs(1) }.response();
+fn too_many(front: &Front) -> Response<Body> {
+    let what = "too many connections at one time";
+    let refusal = Refusal::Overload { what, setting: "connections", after: Duration::from_secs(1) };
+    let mut response = front.refused(&refusal);
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }

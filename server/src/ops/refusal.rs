@@ -12,8 +12,8 @@ pub(crate) enum Refusal {
     Unauthenticated,
     #[error("user `{user}` may not {verb} the path `{path}`: {why}")]
     Forbidden { user: String, verb: String, path: String, why: String },
-    #[error("{what}; try again later")]
-    Overload { what: &'static str, after: Duration },
+    #[error("{what} (`requests.{setting}`); try again later")]
+    Overload { what: &'static str, setting: &'static str, after: Duration },
     #[error("the body has more than {0} bytes, which is `requests.bodyBytes`")]
     TooLarge(u64),
     #[error("the body did not come within {}, which is `requests.time`", humantime::format_duration(*.0))]
@@ -35,6 +35,16 @@ impl Refusal {
             Self::SlowBody(_) => (StatusCode::REQUEST_TIMEOUT, "Timeout"),
             Self::BrokenBody(_) => (StatusCode::BAD_REQUEST, "BadRequest"),
             Self::NoAnswer(_) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
+        }
+    }
+
+    /// The setting of `requests` that refuses it, if one does.
+    pub(crate) fn setting(&self) -> Option<&'static str> {
+        match self {
+            Self::Overload { setting, .. } => Some(setting),
+            Self::TooLarge(_) => Some("bodyBytes"),
+            Self::SlowBody(_) | Self::NoAnswer(_) => Some("time"),
+            Self::Unauthenticated | Self::Forbidden { .. } | Self::BrokenBody(_) => None,
         }
     }
 
@@ -81,7 +91,8 @@ mod tests {
     #[test]
     fn overload_says_when_to_come_back_in_whole_seconds() {
         for (after, seconds) in [(0, "1"), (1, "1"), (1_000, "1"), (1_001, "2")] {
-            let refusal = Refusal::Overload { what: "too much", after: Duration::from_millis(after) };
+            let refusal =
+                Refusal::Overload { what: "too much", setting: "inFlight", after: Duration::from_millis(after) };
             let response = refusal.response();
             assert_eq!(response.status(), 429);
             assert_eq!(response.headers()[header::RETRY_AFTER], seconds, "{after}");

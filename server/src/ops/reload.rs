@@ -11,7 +11,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
-use super::health::CheckResult;
+use super::metrics::Metrics;
 
 /// How long files have to be left alone before they are read: whoever writes them may not have finished.
 const QUIET: Duration = Duration::from_millis(100);
@@ -37,59 +37,54 @@ pub(crate) struct Subject {
 
 /// What became of the last reading of each subject.
 #[derive(Debug, Default)]
-pub struct Standing(Mutex<BTreeMap<&'static str, State>>);
+pub(crate) struct Standing {
+    states: Mutex<BTreeMap<&'static str, State>>,
+    metrics: Option<Arc<Metrics>>,
+}
 
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 struct State {
     wrong: Option<String>,
     word: String,
-    counts: Readings,
-}
-
-/// How often a subject was read anew.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Readings {
-    /// And is what holds now.
-    pub taken: u64,
-    /// And was wrong: what was there before holds.
-    pub refused: u64,
 }
 
 impl Standing {
-    /// How often each was read anew, by name, and whether what holds now is older than what is in its files.
-    pub fn readings(&self) -> Vec<(&'static str, Readings, bool)> {
-        self.lock().iter().map(|(name, state)| (*name, state.counts, state.wrong.is_some())).collect()
+    /// One that counts each reading.
+    pub(crate) fn counted(metrics: Arc<Metrics>) -> Self {
+        Self { metrics: Some(metrics), ..Self::default() }
     }
 
     /// What is to be said of them. Files that are wrong do not make a server unfit that works by what they said before.
-    pub(crate) fn check(&self) -> CheckResult {
+    pub(crate) fn words(&self) -> String {
         let states = self.lock();
         let words = states.iter().filter_map(|(name, state)| match &state.wrong {
             Some(wrong) => Some(format!("{name}: what was read before holds: {wrong}")),
             None => (!state.word.is_empty()).then(|| format!("{name}: {}", state.word)),
         });
-        Ok(words.collect::<Vec<_>>().join("; "))
+        words.collect::<Vec<_>>().join("; ")
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn told(&self, name: &'static str, result: Result<String, String>) {
+        if let Some(metrics) = &self.metrics {
+            metrics.reloaded(result.is_ok());
+        }
         let mut states = self.lock();
         let state = states.entry(name).or_default();
         match result {
             Ok(word) => {
                 if word.is_empty() {
-                    tracing::info!("the {name} changed and hold now");
+                    tracing::info!("{name}: changed, and holds now");
                 } else {
-                    tracing::warn!("the {name} changed and hold now; {word}");
+                    tracing::warn!("{name}: changed, and holds now; {word}");
                 }
-                *state = State { wrong: None, word, counts: Readings { taken: state.counts.taken + 1, ..state.counts } };
+                *state = State { wrong: None, word };
             }
             Err(wrong) => {
-                tracing::error!("the {name} changed and can't be used; what was read before holds: {wrong}");
-                state.counts.refused += 1;
+                tracing::error!("{name}: changed, and can't be used; what was read before holds: {wrong}");
                 state.wrong = Some(wrong);
             }
         }
@@ -253,7 +248,10 @@ mod tests {
     impl Reader {
         /// What is read next. Far more time than it takes, far less than until the next look.
         async fn next(&mut self) -> String {
-            tokio::time::timeout(Duration::from_secs(20), self.read.recv()).await.expect("told").expect("it is kept read")
+            tokio::time::timeout(Duration::from_secs(20), self.read.recv())
+                .await
+                .expect("told")
+                .expect("it is kept read")
         }
     }
 
@@ -277,15 +275,13 @@ mod tests {
         until_read(&mut reader, |text| fs::write(&file, text).expect("written")).await;
         fs::write(&file, "wrong").expect("written");
         while reader.next().await != "wrong" {}
-        let word = reader.standing.check().expect("fit all the same");
+        let word = reader.standing.words();
         assert_eq!(word, "tokens: what was read before holds: `wrong`");
         let beside = directory.path().join("tokens.yaml.new");
         fs::write(&beside, "second").expect("written");
         fs::rename(&beside, &file).expect("renamed");
         while reader.next().await != "second" {}
-        let (name, readings, stale) = reader.standing.readings()[0];
-        assert!(name == "tokens" && readings.taken >= 2 && readings.refused >= 1 && !stale, "{readings:?}");
-        assert_eq!(reader.standing.check(), Ok(String::new()));
+        assert_eq!(reader.standing.words(), "");
     }
 
     #[tokio::test]

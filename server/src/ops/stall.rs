@@ -84,7 +84,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_write_that_nothing_moves_fails_in_time() {
         let (ours, theirs) = tokio::io::duplex(8);
-        let mut ours = Stall::new(ours, Duration::from_secs(60));
+        let mut ours = Stall::new(ours, Duration::from_mins(1));
         let begun = Instant::now();
         let error = ours.write_all(&[0; 100]).await.expect_err("nobody reads");
         assert_eq!((error.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 60));
@@ -94,7 +94,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_reads_slowly_is_borne() {
         let (ours, mut theirs) = tokio::io::duplex(8);
-        let mut ours = Stall::new(ours, Duration::from_secs(60));
+        let mut ours = Stall::new(ours, Duration::from_mins(1));
         let reads = tokio::spawn(async move {
             let mut got = 0;
             while got < 100 {

@@ -156,13 +156,24 @@ impl Backend {
         let token = CancelToken::new();
         let told = token.clone();
         cancel.on_cancel(move || told.cancel());
+        // Of the step that runs now, for traces. A render that is begun anew begins its steps anew.
+        let mut span = None;
         let mut observer = |event: &Event<'_>| {
             live.event(event);
-            if let Event::StepPassed(step) | Event::StepFailed(step) = event {
-                tracing::debug!(step = step.label(), state = ?step.state, fuel = step.fuel, elapsed = ?step.elapsed);
-                if let Some(meter) = &self.meter {
-                    meter.step(step);
+            match event {
+                Event::StepStarted(step) => {
+                    // The one before ends first: spans on a thread lie within each other.
+                    drop(span.take());
+                    span = Some(tracing::info_span!("step", step = step.label()).entered());
                 }
+                Event::StepPassed(step) | Event::StepFailed(step) => {
+                    tracing::debug!(state = ?step.state, fuel = step.fuel, elapsed = ?step.elapsed, "the step has ended");
+                    drop(span.take());
+                    if let Some(meter) = &self.meter {
+                        meter.step(step);
+                    }
+                }
+                _ => {}
             }
         };
         // In isolation, no process renders for two tenants.
