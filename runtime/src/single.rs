@@ -103,7 +103,6 @@ impl Renderer {
     ) -> Result<FunctionReply, CallError> {
         self.not_isolated("running a single function").map_err(|error| CallError::Refused(error.to_string()))?;
         let image = self.full_image(&call.image, &call.tag, options)?;
-        check_input(&call.resource_list, options)?;
         // Commands are for those who sit before the machine; a caller names images.
         let options = CallOptions { allow_exec: false, ..options.clone() };
         let mut caller = Caller::new(&self.engine, &self.sources, &options, cancel);
@@ -113,6 +112,8 @@ impl Renderer {
         let resolved = caller
             .resolve(FunctionName { image: &image, tag: "", exec: "" })
             .map_err(|unresolved| self.unresolved(image, unresolved.message, unresolved.cause, cancel))?;
+        // Behind the search for the function: what nobody has is told whatever the input is.
+        check_input(&call.resource_list, &options)?;
         let run = caller.run(resolved.handle, call.resource_list);
         let mut reply = FunctionReply { image: resolved.image, warning: resolved.warning, ..FunctionReply::default() };
         let output = match run {

@@ -17,7 +17,7 @@ mod limits;
 mod list;
 mod locks;
 mod managed;
-mod names;
+pub(crate) mod names;
 mod namespaces;
 mod package;
 mod protobuf;

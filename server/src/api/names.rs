@@ -27,7 +27,8 @@ fn lower(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// Whether it can be the name of an object.
+pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= NAME_BYTES && text.split('.').all(|part| of(part, |byte| lower(byte) || byte == b'-', lower))
 }
 
@@ -44,7 +45,7 @@ fn is_qualified(text: &str) -> bool {
 }
 
 /// Whether it can be a namespace.
-pub(super) fn is_namespace(text: &str) -> bool {
+pub(crate) fn is_namespace(text: &str) -> bool {
     text.len() <= PART_BYTES && of(text, |byte| lower(byte) || byte == b'-', lower)
 }
 

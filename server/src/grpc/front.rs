@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::codegen::http::{HeaderMap, Request, Response};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
@@ -27,6 +29,18 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The path whose errors of decoding become `RESOURCE_EXHAUSTED`.
 const EVALUATE: &str = "/evaluator.FunctionEvaluator/EvaluateFunction";
 
+/// Services for which nobody needs credentials: they tell nothing that is anybody's.
+const OPEN: [&str; 2] = ["/grpc.health.v1.Health/", "/grpc.reflection."];
+
+/// Calls that last until somebody ends them: they have a bound of their own, and end when the server stops.
+const LASTING: [&str; 5] = [
+    "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    "/portico.v1.RenderService/Logs",
+    "/portico.v1.RenderService/Watch",
+];
+
 /// Finds out who calls.
 pub trait Identify: Send + Sync + 'static {
     /// Who has sent a call with this `authorization`; an error, in words for the caller, where that is no valid one.
@@ -39,7 +53,7 @@ pub struct Anonymous;
 
 impl Identify for Anonymous {
     fn identify(&self, _: Option<&str>) -> Result<Identity, String> {
-        Ok(Identity { user: "system:anonymous".into(), groups: ["system:unauthenticated".to_owned()].into() })
+        Ok(Identity::anonymous())
     }
 }
 
@@ -88,12 +102,60 @@ pub(crate) struct Front<S> {
     settings: Arc<Settings>,
     identify: Arc<dyn Identify>,
     held: Arc<AtomicU64>,
+    /// Places of the calls that last.
+    lasting: Arc<Semaphore>,
+    leaving: CancellationToken,
 }
 
 impl<S> Front<S> {
-    pub(crate) fn new(inner: S, settings: Arc<Settings>, identify: Arc<dyn Identify>) -> Self {
-        Self { inner, settings, identify, held: Arc::default() }
+    /// `leaving` is told when the server stops.
+    pub(crate) fn new(
+        inner: S,
+        settings: Arc<Settings>,
+        identify: Arc<dyn Identify>,
+        leaving: CancellationToken,
+    ) -> Self {
+        let lasting = Arc::new(Semaphore::new(settings.lasting.min(Semaphore::MAX_PERMITS)));
+        Self { inner, settings, identify, held: Arc::default(), lasting, leaving }
     }
+
+    fn prepare(&self, path: &str, headers: &HeaderMap) -> Result<Prepared, Status> {
+        let timeout = timeout_of(headers)?;
+        let open = OPEN.iter().any(|service| path.starts_with(service))
+            || (path == EVALUATE && self.settings.evaluate_without_credentials);
+        let authorization = headers.get("authorization").map(|value| value.to_str()).transpose();
+        let authorization = authorization.map_err(|_| Status::unauthenticated("`authorization` is no text"))?;
+        let identity = if open && authorization.is_none() {
+            Identity::anonymous()
+        } else {
+            self.identify.identify(authorization).map_err(Status::unauthenticated)?
+        };
+        Ok(Prepared { identity, timeout, lasts: self.place(path)? })
+    }
+
+    /// A place for a call that lasts; nothing for one that does not.
+    fn place(&self, path: &str) -> Result<Option<Lasts>, Status> {
+        if !LASTING.contains(&path) {
+            return Ok(None);
+        }
+        match Arc::clone(&self.lasting).try_acquire_owned() {
+            Ok(place) => Ok(Some(Lasts { leaving: Box::pin(self.leaving.clone().cancelled_owned()), _place: place })),
+            Err(_) => Err(status::too_many_last(self.settings.lasting, self.settings.retry_after)),
+        }
+    }
+}
+
+/// What is known of a call before its service sees it.
+struct Prepared {
+    identity: Identity,
+    timeout: Option<Duration>,
+    lasts: Option<Lasts>,
+}
+
+/// What a call that lasts holds.
+struct Lasts {
+    leaving: Pin<Box<WaitForCancellationFutureOwned>>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl<S, B> Service<Request<B>> for Front<S>
@@ -114,8 +176,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let span = span_of(request.uri().path(), request.headers());
         let (parts, body) = request.into_parts();
-        let prepared = prepare(&parts.headers, &*self.identify);
-        let (identity, timeout) = match prepared {
+        let Prepared { identity, timeout, lasts } = match self.prepare(parts.uri.path(), &parts.headers) {
             Ok(prepared) => prepared,
             Err(status) => return Box::pin(async { Ok(status.into_http()) }),
         };
@@ -146,29 +207,17 @@ where
             if response.extensions().get::<Status>().is_some_and(too_long) {
                 return Ok(status::message_too_large(receive_bytes).into_http());
             }
-            Ok(response.map(|body| Body::new(HeldBody { inner: body, _held: held })))
+            Ok(response.map(|body| Body::new(HeldBody { inner: body, lasts, _held: held })))
         };
         Box::pin(answer.instrument(span))
     }
 }
 
-/// Who asks, and how long they wait.
-fn prepare(headers: &HeaderMap, identify: &dyn Identify) -> Result<(Identity, Option<Duration>), Status> {
-    let timeout = match headers.get("grpc-timeout") {
-        None => None,
-        Some(value) => {
-            let parsed = value.to_str().ok().and_then(parse_timeout);
-            Some(parsed.ok_or_else(|| Status::invalid_argument("`grpc-timeout` is no time of the protocol"))?)
-        }
-    };
-    let authorization = headers.get("authorization").map(|value| value.to_str());
-    let authorization = match authorization {
-        None => None,
-        Some(Ok(text)) => Some(text),
-        Some(Err(_)) => return Err(Status::unauthenticated("`authorization` is no text")),
-    };
-    let identity = identify.identify(authorization).map_err(Status::unauthenticated)?;
-    Ok((identity, timeout))
+/// How long the caller waits.
+fn timeout_of(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
+    let Some(value) = headers.get("grpc-timeout") else { return Ok(None) };
+    let parsed = value.to_str().ok().and_then(parse_timeout);
+    parsed.map(Some).ok_or_else(|| Status::invalid_argument("`grpc-timeout` is no time of the protocol"))
 }
 
 /// A time of the protocol: at most eight digits and a unit.
@@ -266,6 +315,8 @@ where
 /// The body of a response: what is held for the call is held until it is sent.
 struct HeldBody {
     inner: Body,
+    /// `None` where it ends by itself, and after its end.
+    lasts: Option<Lasts>,
     _held: Arc<Held>,
 }
 
@@ -274,7 +325,19 @@ impl HttpBody for HeldBody {
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.inner).poll_frame(cx)
+        // What there is to tell is told before the end.
+        if let ready @ Poll::Ready(_) = Pin::new(&mut self.inner).poll_frame(cx) {
+            return ready;
+        }
+        let Some(lasts) = &mut self.lasts else { return Poll::Pending };
+        std::task::ready!(lasts.leaving.as_mut().poll(cx));
+        self.lasts = None;
+        self.inner = Body::empty();
+        let mut trailers = HeaderMap::new();
+        if let Err(error) = Status::unavailable(status::LEAVING).add_header(&mut trailers) {
+            return Poll::Ready(Some(Err(error)));
+        }
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }
 
     fn is_end_stream(&self) -> bool {

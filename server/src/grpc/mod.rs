@@ -10,13 +10,15 @@
 mod evaluate;
 mod front;
 mod pool;
+mod render;
 mod serve;
 mod settings;
 mod status;
 mod text;
 
-pub use evaluate::{Fallback, FallbackRule};
+pub use evaluate::{Fallback, FallbackError, FallbackRule};
 pub use front::{Anonymous, Identify};
+pub use render::Revisions;
 pub use serve::{Listener, Parts, ServeError, Services};
 pub use settings::Settings;
 

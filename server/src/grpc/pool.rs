@@ -43,15 +43,14 @@ impl Pool {
         &self,
         work: impl FnOnce(&CancelToken) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let permit = match Arc::clone(&self.permits).try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => {
-                let _place = Place::take(&self.waiting, self.queue)?;
-                let permit = Arc::clone(&self.permits).acquire_owned();
-                match tokio::time::timeout(self.queue_time, permit).await {
-                    Ok(Ok(permit)) => permit,
-                    _ => return Err(PoolError::Waited(self.queue_time)),
-                }
+        let permit = if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            permit
+        } else {
+            let _place = Place::take(&self.waiting, self.queue)?;
+            let permit = Arc::clone(&self.permits).acquire_owned();
+            match tokio::time::timeout(self.queue_time, permit).await {
+                Ok(Ok(permit)) => permit,
+                _ => return Err(PoolError::Waited(self.queue_time)),
             }
         };
         let guard = CancelOnDrop(CancelToken::new());

@@ -24,6 +24,8 @@ use super::front::{Front, Identify};
 use super::pool::Pool;
 use super::proto::DESCRIPTORS;
 use super::proto::evaluator::function_evaluator_server::FunctionEvaluatorServer;
+use super::proto::v1::render_service_server::RenderServiceServer;
+use super::render::{Revisions, Service};
 use super::settings::Settings;
 use crate::auth::Authorizer;
 use crate::record::RenderSettings;
@@ -32,7 +34,7 @@ use crate::record::RenderSettings;
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// How often a connection that says nothing is asked whether it is there, and how long it may take to answer.
-const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
+const KEEPALIVE: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(20));
 
 /// How long to wait after the system gave no connection: most likely there are no descriptors left.
 const NO_CONNECTION: Duration = Duration::from_millis(100);
@@ -56,6 +58,7 @@ pub struct Services {
     settings: Arc<Settings>,
     health: HealthReporter,
     connections: Arc<Semaphore>,
+    leaving: CancellationToken,
 }
 
 impl std::fmt::Debug for Services {
@@ -176,10 +179,30 @@ impl Stream {
 }
 
 impl Services {
-    /// The services of these parts. Called within a tokio runtime.
+    /// The services of these parts, for a server that keeps no revisions: `RenderService` has `Render` alone. Called within
+    /// a tokio runtime.
     pub async fn new(parts: Parts) -> Result<Self, ServeError> {
+        Self::made_of(parts, None).await
+    }
+
+    /// All services. Called within a tokio runtime.
+    pub async fn with_revisions(parts: Parts, revisions: Revisions) -> Result<Self, ServeError> {
+        Self::made_of(parts, Some(revisions)).await
+    }
+
+    async fn made_of(parts: Parts, revisions: Option<Revisions>) -> Result<Self, ServeError> {
         let settings = Arc::new(parts.settings);
         let pool = Pool::new(settings.concurrency, settings.queue, settings.queue_time);
+        let render = Service {
+            settings: Arc::clone(&settings),
+            renders: Arc::clone(&parts.renders),
+            revisions,
+            authorizer: Arc::clone(&parts.authorizer),
+            pool: pool.clone(),
+        };
+        let render = RenderServiceServer::new(render)
+            .max_decoding_message_size(settings.receive_bytes)
+            .max_encoding_message_size(usize::MAX);
         let evaluator = Evaluator::new(Arc::clone(&settings), parts.renders, parts.authorizer, pool);
         let evaluator = FunctionEvaluatorServer::new(evaluator)
             .max_decoding_message_size(settings.receive_bytes)
@@ -187,6 +210,7 @@ impl Services {
             .max_encoding_message_size(usize::MAX);
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<FunctionEvaluatorServer<Evaluator>>().await;
+        health.set_serving::<RenderServiceServer<Service>>().await;
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -194,14 +218,16 @@ impl Services {
         };
         let failed = |error| ServeError::Reflection(Box::new(error));
         let routes = Routes::new(evaluator)
+            .add_service(render)
             .add_service(health_service)
             .add_service(reflection().build_v1().map_err(failed)?)
             // Tools that ask by the name that the service had first.
             .add_service(reflection().build_v1alpha().map_err(failed)?)
             .prepare();
-        let routes = Front::new(routes, Arc::clone(&settings), parts.identify);
+        let leaving = CancellationToken::new();
+        let routes = Front::new(routes, Arc::clone(&settings), parts.identify, leaving.clone());
         let connections = Arc::new(Semaphore::new(settings.connections.clamp(1, Semaphore::MAX_PERMITS)));
-        Ok(Self { routes, settings, health, connections })
+        Ok(Self { routes, settings, health, connections, leaving })
     }
 
     /// Tells health checks that no new calls are wanted. They are answered all the same.
@@ -211,7 +237,7 @@ impl Services {
         }
     }
 
-    /// Serves until `shutdown`, and then until every call has ended, at most for [`Settings::drain`]. Clients are told to
+    /// Serves until `shutdown`, which of several listeners is to be the same for all, and then until every call has ended, at most for [`Settings::drain`]. Clients are told to
     /// go elsewhere (GOAWAY) as soon as `shutdown` is there.
     pub async fn serve(self, listener: Listener, shutdown: impl Future<Output = ()>) {
         let tasks = TaskTracker::new();
@@ -245,6 +271,7 @@ impl Services {
             });
         }
         self.not_serving().await;
+        self.leaving.cancel();
         // From now on connections are refused, and clients try another address at once.
         drop(listener);
         drop(leave);

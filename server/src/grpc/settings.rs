@@ -9,7 +9,7 @@ use super::evaluate::Fallback;
 pub(crate) const TEXT_BYTES: usize = 8 << 10;
 
 /// How the gRPC server works.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Largest message that is read, in bytes.
     ///
@@ -93,13 +93,13 @@ pub struct Settings {
     /// - Does not stop: the text of the status, which has its own bound of 8 KiB.
     pub details_bytes: (usize, usize),
 
-    /// How many events a `Watch`, and how many `Watch`es all callers together may have.
+    /// Calls at once that last until somebody ends them: watches, logs that are followed, reflection.
     ///
-    /// - Problem: a call that lasts for ever holds a stream for ever.
-    /// - Mechanism: one more is `RESOURCE_EXHAUSTED`, with a word on when to come back.
+    /// - Problem: each holds a stream for as long as it likes.
+    /// - Mechanism: one more is `RESOURCE_EXHAUSTED`, with a word on when to come back. All are ended when the server stops.
     /// - Default: 1,000.
     /// - Does not stop: one caller from taking all of them.
-    pub watches: usize,
+    pub lasting: usize,
 
     /// When a caller that was sent away is asked to come back. Default: 1 s.
     pub retry_after: Duration,
@@ -110,6 +110,15 @@ pub struct Settings {
 
     /// How long calls may take to end when the server stops. Default: 30 s.
     pub drain: Duration,
+
+    /// Whether `EvaluateFunction` may be called without credentials. The authorizer is asked all the same, for
+    /// `system:anonymous`: `create` of `functionevaluations` in the group `portico.dev`.
+    ///
+    /// - Problem: Porch sends no credentials, and other services need them.
+    /// - Mechanism: a call of this method without the metadata `authorization` is anonymous instead of refused.
+    /// - Default: yes.
+    /// - Does not stop: whoever reaches the port from using its processors; networks and `roles` do.
+    pub evaluate_without_credentials: bool,
 
     /// Where functions may come from: the beginnings of image names, up to a slash. `*` allows all.
     ///
@@ -142,10 +151,11 @@ impl Default for Settings {
             streams: 1_024,
             header_bytes: 16 << 10,
             details_bytes: (16 << 10, 4 << 20),
-            watches: 1_000,
+            lasting: 1_000,
             retry_after: Duration::from_secs(1),
             connection_age: None,
             drain: Duration::from_secs(30),
+            evaluate_without_credentials: true,
             prefixes: prefixes.map(str::to_owned).to_vec(),
             stderr_results: false,
             fallback: None,

@@ -50,6 +50,14 @@ pub(crate) fn too_much_held(most: u64, after: Duration) -> Status {
     come_back(Code::ResourceExhausted, &text, after)
 }
 
+/// What those are told whose call would go on for ever.
+pub(crate) const LEAVING: &str = "this server stops; go on with another one";
+
+pub(crate) fn too_many_last(most: usize, after: Duration) -> Status {
+    let text = format!("{most} calls that last are there already (`lasting`); try again");
+    come_back(Code::ResourceExhausted, &text, after)
+}
+
 pub(crate) fn of_pool(error: PoolError, settings: &Settings) -> Status {
     match error {
         PoolError::Full(_) | PoolError::Waited(_) => {

@@ -260,7 +260,7 @@ async fn another_function_runner_gets_what_has_no_module_and_its_errors_pass() {
         functions: FunctionPattern { name: None, image: Some("probe.local/*".to_owned()) },
         ..FallbackRule::default()
     }];
-    let fallback = Some(Fallback { rules, ..Fallback::at(&other.address).unwrap() });
+    let fallback = Some(Fallback::new(&other.address, rules).unwrap());
     // Nothing is allowed here, so all of it goes there.
     let server = Server::start(Settings { prefixes: vec![], fallback, ..settings() }).await;
     assert_eq!(call(&server, "probe.local/echo:v1", LIST).await.unwrap().0, LIST);

@@ -12,10 +12,15 @@ use portico_runtime::{
     Engine, EngineConfig, FunctionError, FunctionModule, FunctionSource, Limits, ModuleCode, RenderOptions, Renderer,
     Sources,
 };
+use portico_scheduler::driver;
+use portico_scheduler::events::Ring;
+use portico_scheduler::store::embedded::EmbeddedOptions;
 use portico_server::auth::{AllowAll, Authorizer};
 use portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient;
-use portico_server::grpc::{Anonymous, Listener, Parts, Services, Settings};
-use portico_server::record::{Effective, RenderSettings};
+use portico_server::grpc::proto::v1::render_service_client::RenderServiceClient;
+use portico_server::grpc::{Anonymous, Identify, Listener, Parts, Revisions, Services, Settings};
+use portico_server::record::{Backend, Effective, RecordLimits, RenderSettings, Renders};
+use portico_server::{Scheduler, Store};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::codegen::http::{Request, Response};
@@ -118,6 +123,13 @@ pub(crate) struct Server {
     pub(crate) address: String,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
+    kept: Option<(Scheduler, tempfile::TempDir)>,
+}
+
+fn parts(settings: Settings, authorizer: Arc<dyn Authorizer>) -> Parts {
+    let engine = Engine::new(EngineConfig::default()).expect("an engine");
+    let renderer = Renderer::new(engine, Sources::new(vec![Arc::new(Probes)]));
+    Parts { settings, renders: Arc::new(Same(renderer)), authorizer, identify: Arc::new(Anonymous) }
 }
 
 impl Server {
@@ -126,17 +138,47 @@ impl Server {
     }
 
     pub(crate) async fn with(settings: Settings, authorizer: Arc<dyn Authorizer>, address: &str) -> Self {
-        let engine = Engine::new(EngineConfig::default()).expect("an engine");
-        let renderer = Renderer::new(engine, Sources::new(vec![Arc::new(Probes)]));
-        let parts = Parts { settings, renders: Arc::new(Same(renderer)), authorizer, identify: Arc::new(Anonymous) };
-        let services = Services::new(parts).await.expect("the services");
+        let services = Services::new(parts(settings, authorizer)).await.expect("the services");
+        Self::listening(services, address, None).await
+    }
+
+    /// One that wants to know who calls.
+    pub(crate) async fn identifying(settings: Settings, identify: Arc<dyn Identify>) -> Self {
+        let parts = Parts { identify, ..parts(settings, Arc::new(AllowAll)) };
+        Self::listening(Services::new(parts).await.expect("the services"), "127.0.0.1:0", None).await
+    }
+
+    /// One that keeps revisions, with a scheduler of so many workers.
+    pub(crate) async fn with_revisions(settings: Settings, authorizer: Arc<dyn Authorizer>, workers: usize) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("store");
+        let store = Store::open(&path, EmbeddedOptions::default()).expect("a store");
+        let parts = parts(settings, authorizer);
+        let renders = Renders::new(RecordLimits::default());
+        let backend = Arc::new(Backend::new(Arc::clone(&parts.renders), Arc::clone(&renders)));
+        let scheduler = Scheduler::new(store, backend, Arc::new(Ring::new(100)), driver::Settings::default());
+        scheduler.start_processing(workers);
+        let revisions = Revisions { scheduler: scheduler.clone(), renders };
+        let services = Services::with_revisions(parts, revisions).await.expect("the services");
+        Self::listening(services, "127.0.0.1:0", Some((scheduler, directory))).await
+    }
+
+    async fn listening(services: Services, address: &str, kept: Option<(Scheduler, tempfile::TempDir)>) -> Self {
         let listener = Listener::bind(address).await.expect("a free address");
         let address = listener.address();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(services.serve(listener, async {
             let _ = stopped.await;
         }));
-        Self { address, stop: Some(stop), task: Some(task) }
+        Self { address, stop: Some(stop), task: Some(task), kept }
+    }
+
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.kept.as_ref().expect("it keeps revisions").0
+    }
+
+    pub(crate) async fn renders(&self) -> RenderServiceClient<Channel> {
+        RenderServiceClient::new(self.channel().await)
     }
 
     pub(crate) async fn channel(&self) -> Channel {

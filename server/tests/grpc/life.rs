@@ -1,10 +1,13 @@
 //! Health, reflection, sockets, and the end of a server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use portico_server::auth::Identity;
 use portico_server::grpc::proto::evaluator::EvaluateFunctionRequest;
 use portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient;
-use portico_server::grpc::{Listener, Settings};
+use portico_server::grpc::proto::v1::ListRequest;
+use portico_server::grpc::{Identify, Listener, Settings};
 use tonic::Code;
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
@@ -100,7 +103,7 @@ async fn a_unix_socket_is_served_and_goes_with_the_server() {
     let address = format!("unix:{}", path.display());
     // One that a killed server left.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let mut server = Server::with(settings(), std::sync::Arc::new(portico_server::auth::AllowAll), &address).await;
+    let mut server = Server::with(settings(), Arc::new(portico_server::auth::AllowAll), &address).await;
     server.client().await.evaluate_function(echo()).await.unwrap();
     assert!(Listener::bind(&address).await.is_err(), "one that is listened on stays");
     server.stop().await.unwrap();
@@ -135,4 +138,40 @@ async fn connections_beyond_the_bound_wait() {
     assert!(!second.is_finished());
     drop(first);
     second.await.unwrap().unwrap();
+}
+
+/// Knows one token and wants it.
+struct Strict;
+
+impl Identify for Strict {
+    fn identify(&self, authorization: Option<&str>) -> Result<Identity, String> {
+        match authorization {
+            Some("Bearer good") => Ok(Identity::authenticated("me", Vec::new())),
+            _ => Err("who are you?".to_owned()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_needed_but_for_health_and_for_porch() {
+    for open in [true, false] {
+        let settings = Settings { evaluate_without_credentials: open, ..settings() };
+        let server = Server::identifying(settings, Arc::new(Strict)).await;
+        let mut health = HealthClient::new(server.channel().await);
+        assert!(health.check(HealthCheckRequest::default()).await.is_ok());
+        let with = |token: Option<&'static str>| {
+            let mut request = tonic::Request::new(echo());
+            if let Some(token) = token {
+                request.metadata_mut().insert("authorization", token.parse().unwrap());
+            }
+            request
+        };
+        let mut client = server.client().await;
+        assert_eq!(client.evaluate_function(with(None)).await.is_ok(), open);
+        assert!(client.evaluate_function(with(Some("Bearer good"))).await.is_ok());
+        let wrong = client.evaluate_function(with(Some("Bearer bad"))).await.unwrap_err();
+        assert_eq!((wrong.code(), wrong.message()), (Code::Unauthenticated, "who are you?"));
+        let nobody = server.renders().await.list(ListRequest::default()).await.unwrap_err();
+        assert_eq!(nobody.code(), Code::Unauthenticated);
+    }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use portico_runtime::FunctionPattern;
+use tonic::codegen::http::uri::Authority;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
@@ -18,16 +19,19 @@ const CONNECT: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Another function runner, in plaintext as Porch itself speaks to it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fallback {
-    /// Where it is.
-    pub endpoint: Endpoint,
-    /// What goes there; the first rule that matches holds. A call that none matches stays here.
-    pub rules: Vec<FallbackRule>,
+    address: String,
+    rules: Vec<FallbackRule>,
 }
 
+/// An address that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no address of a function runner; write `HOST:PORT`")]
+pub struct FallbackError(String);
+
 /// Which calls go to another function runner.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FallbackRule {
     /// Which functions.
     pub functions: FunctionPattern,
@@ -39,11 +43,17 @@ pub struct FallbackRule {
 }
 
 impl Fallback {
-    /// The function runner at `HOST:PORT` for everything that has no module here. An error names what is wrong with the
-    /// address.
-    pub fn at(address: &str) -> Result<Self, tonic::transport::Error> {
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))?;
-        Ok(Self { endpoint, rules: vec![FallbackRule::default()] })
+    /// The function runner at `HOST:PORT`, and what goes there: the first rule that matches holds, and a call that none
+    /// matches stays here. Nothing is connected before the first such call.
+    pub fn new(address: &str, rules: Vec<FallbackRule>) -> Result<Self, FallbackError> {
+        let parsed = address.parse::<Authority>().ok().filter(|authority| authority.port().is_some());
+        parsed.ok_or_else(|| FallbackError(address.to_owned()))?;
+        Ok(Self { address: address.to_owned(), rules })
+    }
+
+    /// The function runner at `HOST:PORT` for everything that has no module here.
+    pub fn at(address: &str) -> Result<Self, FallbackError> {
+        Self::new(address, vec![FallbackRule::default()])
     }
 }
 
@@ -56,8 +66,11 @@ pub(super) struct Forward {
 
 impl Forward {
     pub(super) fn new(fallback: &Fallback, settings: &Settings) -> Self {
-        let endpoint = fallback.endpoint.clone().connect_timeout(CONNECT).tcp_nodelay(true);
-        let client = FunctionEvaluatorClient::new(endpoint.connect_lazy())
+        let address = format!("http://{}", fallback.address);
+        // It was checked; and were it none, the call would say so.
+        let endpoint = Endpoint::from_shared(address).unwrap_or_else(|_| Endpoint::from_static("http://localhost"));
+        let channel = endpoint.connect_timeout(CONNECT).tcp_nodelay(true).connect_lazy();
+        let client = FunctionEvaluatorClient::new(channel)
             .max_decoding_message_size(settings.send_bytes)
             .max_encoding_message_size(settings.receive_bytes);
         Self { client, rules: fallback.rules.clone() }
@@ -97,6 +110,17 @@ impl Forward {
 mod tests {
     use super::*;
 
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for good in ["function-runner:9445", "127.0.0.1:1", "[::1]:9445"] {
+            assert!(Fallback::at(good).is_ok(), "{good}");
+        }
+        for wrong in ["", "function-runner", "http://a:1", "a b:1", "a:1/b"] {
+            let error = Fallback::at(wrong).unwrap_err();
+            assert!(error.to_string().contains("HOST:PORT"), "{error}");
+        }
+    }
+
     #[tokio::test]
     async fn the_first_rule_that_matches_holds() {
         let name = |name: &str| FunctionPattern { name: Some(name.to_owned()), image: None };
@@ -104,7 +128,7 @@ mod tests {
             FallbackRule { functions: name("set-*"), namespaces: vec!["old".to_owned()], always: true },
             FallbackRule { functions: name("gatekeeper"), ..FallbackRule::default() },
         ];
-        let fallback = Fallback { rules, ..Fallback::at("127.0.0.1:1").unwrap() };
+        let fallback = Fallback::new("127.0.0.1:1", rules).unwrap();
         let forward = Forward::new(&fallback, &Settings::default());
         assert!(forward.takes("reg.io/set-labels:v1", "old", true));
         assert!(!forward.takes("reg.io/set-labels:v1", "new", false));

@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use self::failure::{call_error, not_allowed, not_found, not_passed};
 use self::fallback::Forward;
-pub use self::fallback::{Fallback, FallbackRule};
+pub use self::fallback::{Fallback, FallbackError, FallbackRule};
 use super::front::{Deadline, Held, number, word};
 use super::pool::Pool;
 use super::proto::evaluator::function_evaluator_server::FunctionEvaluator;
