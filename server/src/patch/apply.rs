@@ -134,7 +134,8 @@ pub fn apply(current: Option<&Value>, applied: &Value, writer: &Writer<'_>, forc
 /// nobody else. `before` is `None` for an object that is made by this.
 ///
 /// A client may set `managedFields` itself: to `[{}]` to take all away, or as kubectl does that moves the fields of its
-/// client-side apply to its server-side apply. What can't be read of it is as if it were not there. An object without any
+/// client-side apply to its server-side apply. What can't be read of it, or is larger than what comes of writes, is as if it were
+/// not there. An object without any
 /// manager gets none until something is applied to it.
 pub fn track(before: Option<&Value>, after: &Value, writer: &Writer<'_>) -> Value {
     let mut object = without(after);
@@ -148,9 +149,7 @@ pub fn track(before: Option<&Value>, after: &Value, writer: &Writer<'_>) -> Valu
         return object;
     }
     let live = before.map_or_else(|| json!({}), without);
-    if before.is_some() {
-        managers.keep_existing(&live, writer.shape());
-    }
+    managers.keep_existing(if before.is_some() { &live } else { &object }, writer.shape());
     let difference = Difference::between(&live, &object, writer.shape());
     let set = writer.ownable(difference.set());
     let identity = writer.identity(Operation::Update);
@@ -161,7 +160,8 @@ pub fn track(before: Option<&Value>, after: &Value, writer: &Writer<'_>) -> Valu
         mine.fields.extend(&set);
         mine.time = Some(writer.now);
     }
-    // More than the bound only where appliers have nearly all of it: the fields of this object bound the rest.
+    // More than the bound only where appliers have nearly all of it: the fields of this object bound the rest, and what
+    // clients bring has its own bound.
     let _ = managers.write(&mut object);
     object
 }

@@ -61,6 +61,17 @@ impl Difference {
     }
 
     fn parts(&mut self, before: Option<&Value>, after: Option<&Value>, shape: Shape<'_>, path: &mut Vec<Element>) {
+        if let (Some(Value::Object(old)), Some(Value::Object(new))) = (before, after) {
+            // Most of an object stays as it is, and gets no path.
+            for (name, value) in old.iter().filter(|(name, value)| new.get(*name) != Some(value)) {
+                let shape = shape.field_or_anything(name);
+                self.step(&Element::field(name), Some(value), new.get(name), shape, path);
+            }
+            for (name, value) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+                self.step(&Element::field(name), None, Some(value), shape.field_or_anything(name), path);
+            }
+            return;
+        }
         let (old, new) = (parts(before, shape), parts(after, shape));
         for (element, (value, shape)) in &old {
             let after = new.get(element).map(|(value, _)| *value);

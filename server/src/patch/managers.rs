@@ -82,7 +82,7 @@ pub(super) struct Managers(pub(super) BTreeMap<Manager, Owned>);
 
 /// What `managedFields` of a client says.
 pub(super) enum Given {
-    /// Nothing, or nothing that can be read: those of the object stay, so that clients that know nothing of them can't take
+    /// Nothing, or nothing that can be read or kept: those of the object stay, so that clients that know nothing of them can't take
     /// them away by accident.
     Nothing,
     /// One empty entry: all are to go. Kubernetes' way to say so.
@@ -99,7 +99,7 @@ impl Given {
             None | Some([]) => Self::Nothing,
             Some([one]) if is_empty_entry(one) => Self::Reset,
             Some(list) => match Managers::read(list) {
-                Some(managers) if !managers.0.is_empty() => Self::These(managers),
+                Some(managers) if managers.are_within_bounds() => Self::These(managers),
                 _ => Self::Nothing,
             },
         }
@@ -149,6 +149,12 @@ impl Managers {
             managers.insert(manager, owned);
         }
         Some(Self(managers))
+    }
+
+    /// Whether a client may bring these: some, and no more than come of its writes.
+    fn are_within_bounds(&self) -> bool {
+        let appliers = self.0.keys().filter(|manager| manager.operation == Operation::Apply).count();
+        !self.0.is_empty() && appliers <= MAX_APPLIERS && bytes(&self.to_value()) <= MAX_MANAGED_BYTES
     }
 
     /// As `managedFields`: appliers first, then by time and name, as Kubernetes sorts them.
@@ -246,7 +252,6 @@ impl Managers {
     pub(super) fn write(mut self, object: &mut Value) -> Result<(), usize> {
         self.cap(MAX_UPDATERS);
         let mut list = self.to_value();
-        let bytes = |list: &[Value]| list.iter().map(|entry| entry.to_string().len()).sum::<usize>();
         if bytes(&list) > MAX_MANAGED_BYTES {
             self.cap(1);
             list = self.to_value();
@@ -255,6 +260,11 @@ impl Managers {
         set(object, list);
         if size > MAX_MANAGED_BYTES { Err(size) } else { Ok(()) }
     }
+}
+
+/// What entries take as JSON.
+fn bytes(list: &[Value]) -> usize {
+    list.iter().map(|entry| entry.to_string().len()).sum()
 }
 
 /// Sets `metadata.managedFields`.

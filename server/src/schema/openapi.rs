@@ -163,7 +163,9 @@ fn describe(kind: Kind, paths: &mut Map<String, Value>) {
         Kind::CoreEvent | Kind::Event | Kind::Namespace => (&[LIST], &[GET]),
     };
     let subresources: &[(&str, &[Action])] = match kind {
-        Kind::PackageRevision => &[("approval", &[GET, PUT, PATCH]), ("log", &[GET])],
+        Kind::PackageRevision => {
+            &[("approval", &[GET, PUT, PATCH]), ("cancel", &[POST]), ("log", &[GET]), ("render", &[POST])]
+        }
         _ => &[],
     };
     let (root, plural) = (root(kind), kind.plural());
@@ -188,7 +190,8 @@ fn describe(kind: Kind, paths: &mut Map<String, Value>) {
 
 fn operation(kind: Kind, (method, action): Action, subresource: &str, everywhere: bool) -> Value {
     let words: &[&str] = match (action, subresource) {
-        (_, "log") => &["follow"],
+        (_, "log") => &["follow", "format", "limitBytes", "render", "tailLines"],
+        (_, "cancel" | "render") => &[],
         ("list", _) => &[
             "allowWatchBookmarks",
             "continue",
@@ -215,7 +218,11 @@ fn operation(kind: Kind, (method, action): Action, subresource: &str, everywhere
         _ => json!({"application/json": {"schema": {"$ref": format!("{PREFIX}{answers}")}}}),
     };
     let scope = if everywhere { "ForAllNamespaces" } else { "Namespaced" };
-    let code = if action == "post" { "201" } else { "200" };
+    let code = match (action, subresource) {
+        ("post", "") => "201",
+        ("post", _) => "202",
+        _ => "200",
+    };
     let mut operation = json!({
         "operationId": format!("{action}{}{scope}{}{}", capital(kind.version()), capital(kind.plural()), capital(subresource)),
         "tags": [format!("{}_{}", kind.group().replace('.', "_"), kind.version())],
@@ -226,6 +233,7 @@ fn operation(kind: Kind, (method, action): Action, subresource: &str, everywhere
     });
     let schema = json!({"$ref": format!("{PREFIX}{}", name(kind))});
     let body = match method {
+        "post" if !subresource.is_empty() => None,
         "post" | "put" => Some(json!({"application/json": {"schema": schema}, "application/yaml": {"schema": schema}})),
         "patch" => {
             let types = PatchType::ACCEPTED.split(", ");
@@ -258,6 +266,10 @@ fn query_parameter(name: &str) -> Value {
         "fieldSelector" => ("string", "Selects by fields."),
         "fieldValidation" => ("string", "What is done about unknown and duplicate fields: Ignore, Warn, Strict."),
         "follow" => ("boolean", "Whether the answer goes on until the render has ended."),
+        "format" => ("string", "`text` or `json`."),
+        "limitBytes" => ("integer", "How many bytes the answer has at most."),
+        "render" => ("string", "The render whose log it is, by its id; the newest where nothing is said."),
+        "tailLines" => ("integer", "How many lines from the end are told."),
         "force" => ("boolean", "Whether an applied field is taken from other managers."),
         "labelSelector" => ("string", "Selects by labels."),
         "limit" => ("integer", "How many objects a page has at most."),

@@ -339,6 +339,29 @@ fn the_bytes_of_managed_fields_are_bounded() {
 }
 
 #[test]
+fn managed_fields_that_a_client_brings_are_bounded() {
+    let mut world = world();
+    world.apply("one", &labels(&json!({"x": "1"}))).unwrap();
+    let entry = |manager: usize, fields: &Value| json!({"manager": format!("m{manager}"), "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": fields});
+    let x = json!({"f:metadata": {"f:labels": {"f:x": {}}}});
+    let many: Vec<Value> = (0..=MAX_APPLIERS).map(|i| entry(i, &x)).collect();
+    let large = json!({format!("f:{}", "x".repeat(MAX_MANAGED_BYTES)): {}});
+    for given in [json!(many), json!([entry(1, &large)])] {
+        world.edit("curl", |object| object["metadata"]["managedFields"] = given);
+        assert_eq!(world.managers(), ["Apply one"]);
+    }
+    // Fields that the object does not have are nobody's, from the first write on.
+    let given = json!([entry(1, &json!({"f:spec": {"f:revision": {}}, "f:metadata": {"f:labels": {"f:x": {}}}}))]);
+    world.edit("curl", |object| object["metadata"]["managedFields"] = given.clone());
+    assert_eq!(world.fields("m1"), x);
+    world.object = None;
+    let mut object = labels(&json!({"y": "1"}));
+    object["metadata"]["managedFields"] = given;
+    world.update("curl", &object);
+    assert_eq!(world.managers(), ["Update curl"]);
+}
+
+#[test]
 fn a_thousand_conflicts_are_counted_and_a_hundred_named() {
     let mut world = World::new(Kind::PackageRevisionResources);
     let files = |content: &str| -> Value {
