@@ -170,6 +170,18 @@ impl World {
         Self { app, scheduler, gate, url, client, folder }
     }
 
+    /// Another API on the same store, as after a restart.
+    pub(crate) fn another(&self) -> Arc<App> {
+        App::new(Parts {
+            scheduler: self.scheduler.clone(),
+            events: Arc::new(Ring::new(1)),
+            authorizer: Arc::new(AllowAll),
+            renders: Renders::new(RecordLimits::default()),
+            limits: ApiLimits::default(),
+            store_limits: StoreLimits::default(),
+        })
+    }
+
     pub(crate) fn revisions(&self) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), NS, &resource("PackageRevision", "packagerevisions"))
     }

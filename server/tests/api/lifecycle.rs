@@ -1,9 +1,10 @@
 //! Draft, Proposed, Published, DeletionProposed.
 
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use portico_scheduler::store::{ClientUpdate, Expected, PackageStore as _};
 use serde_json::{Value, json};
 
-use super::harness::{World, condition, refused, revision};
+use super::harness::{NS, PATIENCE, World, condition, refused, revision};
 
 #[tokio::test]
 async fn only_what_is_rendered_is_proposed() {
@@ -200,4 +201,29 @@ async fn other_conditions_are_the_clients() {
     let now = world.revisions().get(&name).await.unwrap();
     assert_eq!((condition(&now, "Checked"), condition(&now, "Rendered")), ("True".into(), "True".into()));
     assert_eq!(condition(&now, "RenderFinished"), "True");
+}
+
+/// A process that ended between two writes may have left two newest revisions, or none.
+#[tokio::test]
+async fn the_label_of_the_newest_is_put_right_at_the_start() {
+    let world = World::new().await;
+    for workspace in ["v1", "v2"] {
+        let name = world.draft("a", workspace).await.metadata.name.unwrap();
+        world.publish(&name).await;
+    }
+    let store = world.scheduler.store();
+    for (name, newest) in [("r.a.v1", true), ("r.a.v2", false)] {
+        let revision = store.find(NS, name).await.unwrap();
+        let labels = newest.then(|| ("kpt.dev/latest-revision".to_owned(), "true".to_owned())).into_iter().collect();
+        let update = ClientUpdate { labels: Some(labels), ..ClientUpdate::default() };
+        store.update(&revision.key, Expected::Object(revision.object_version), update).await.unwrap();
+    }
+    let _restarted = world.another();
+    let put_right = async {
+        let labels = async |name: &str| store.find(NS, name).await.unwrap().labels;
+        while !labels("r.a.v1").await.is_empty() || labels("r.a.v2").await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, put_right).await.expect("the labels are put right");
 }

@@ -141,3 +141,29 @@ async fn patches_of_many_are_all_carried_out() {
     futures_util::future::join_all(patches).await;
     assert_eq!(world.revisions().get(&name).await.unwrap().metadata.labels.unwrap().len(), 40);
 }
+
+/// Where others are always faster, it is the client's turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_patch_is_not_tried_for_ever() {
+    let mut setup = super::harness::Setup::default();
+    setup.limits.attempts = 1;
+    let world = &World::with(setup).await;
+    let name = &world.draft("a", "v1").await.metadata.name.unwrap();
+    let mut conflicts = 0;
+    for round in 0..50 {
+        let patches = (0..20).map(|n| {
+            let patch = Patch::Merge(json!({"metadata": {"labels": {"l": format!("{round}-{n}")}}}));
+            async move { world.revisions().patch(name, &PatchParams::default(), &patch).await }
+        });
+        for done in futures_util::future::join_all(patches).await {
+            if let Err(kube::Error::Api(status)) = done {
+                assert_eq!((status.code, &*status.reason), (409, "Conflict"));
+                conflicts += 1;
+            }
+        }
+        if conflicts > 0 {
+            return;
+        }
+    }
+    panic!("nobody was in anybody's way");
+}

@@ -214,6 +214,15 @@ async fn watches_end_with_the_server() {
     assert_eq!(answer.code, 200);
 }
 
+#[tokio::test]
+async fn a_watch_ends_by_itself() {
+    let mut setup = Setup::default();
+    setup.limits.watch = Duration::from_millis(50);
+    let world = World::with(setup).await;
+    let answer = world.raw("GET", &format!("{}?watch=1", path("packagerevisions", "")), &[], "").await;
+    assert_eq!((answer.code, &*answer.body), (200, ""));
+}
+
 /// A client that does not read holds up nobody, and is told to list again.
 #[tokio::test]
 async fn a_slow_watcher_is_told_to_list_again() {
