@@ -19,7 +19,7 @@ use super::resources::note;
 use super::show::{Shown, Wanted};
 use super::status::{Cause, Status};
 use super::types::{Kind, LATEST_REVISION, PackageRevision, PackageRevisionSpec, Task};
-use super::write::{check_kind, check_namespace};
+use super::write::{answer, check_kind, check_namespace};
 use super::{convert, names, revisions, time};
 
 const KIND: Kind = Kind::PackageRevision;
@@ -80,7 +80,7 @@ impl App {
         warnings: Warnings,
         managed: Said,
     ) -> Result<Response, Status> {
-        let answer = Wanted::of(caller, KIND)?;
+        let form = Wanted::of(caller, KIND)?;
         check_kind(KIND, &wanted.api_version, &wanted.kind)?;
         check_namespace(&wanted.metadata.namespace, namespace)?;
         if !wanted.metadata.resource_version.is_empty() {
@@ -105,7 +105,7 @@ impl App {
             new.document = document.to_bytes();
             match self.store_new(caller, &new, &document).await {
                 Ok(revision) => {
-                    return Ok(self.answer(&shown(&revision), answer, &warnings, StatusCode::CREATED));
+                    return Ok(answer(&shown(&revision), form, &warnings, StatusCode::CREATED));
                 }
                 Err(status) if generated && attempt < NAMES && status.reason == "AlreadyExists" => {
                     name = names::generated(&wanted.metadata.generate_name);

@@ -17,6 +17,7 @@ use super::show::{Shown, Wanted};
 use super::status::{Cause, Status};
 use super::time;
 use super::types::Kind;
+use super::write::answer;
 use crate::schema::{Body, Format};
 
 const KIND: Kind = Kind::PackageRevision;
@@ -100,7 +101,7 @@ impl App {
             Deleted::Gone(shown) => {
                 Ok(Json(Status::deleted(KIND, target.name, &shown.revision.key.uid)).into_response())
             }
-            Deleted::Marked(shown) => Ok(self.answer(&shown, wanted, &Vec::new(), StatusCode::OK)),
+            Deleted::Marked(shown) => Ok(answer(&shown, wanted, &Vec::new(), StatusCode::OK)),
         }
     }
 
@@ -190,6 +191,6 @@ impl App {
         }
         let mut gone = current.clone();
         gone.document.finalizers.clear();
-        Ok(self.answer(&gone, wanted, &Vec::new(), StatusCode::OK))
+        Ok(answer(&gone, wanted, &Vec::new(), StatusCode::OK))
     }
 }

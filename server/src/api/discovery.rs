@@ -161,7 +161,7 @@ impl Resource {
 /// `/api`
 pub(super) fn core(caller: &Caller) -> Response {
     if caller.accept.aggregated_discovery {
-        return aggregated(vec![aggregated_group("", "v1", CORE)]);
+        return aggregated(&[aggregated_group("", "v1", CORE)]);
     }
     Json(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})).into_response()
 }
@@ -169,7 +169,8 @@ pub(super) fn core(caller: &Caller) -> Response {
 /// `/apis`
 pub(super) fn groups(caller: &Caller) -> Response {
     if caller.accept.aggregated_discovery {
-        return aggregated(GROUPS.iter().map(|(group, version, all)| aggregated_group(group, version, all)).collect());
+        let groups = GROUPS.iter().map(|(group, version, all)| aggregated_group(group, version, all));
+        return aggregated(&groups.collect::<Vec<_>>());
     }
     let groups: Vec<Value> = GROUPS.iter().map(|(group, version, _)| group_json(group, version)).collect();
     Json(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})).into_response()
@@ -203,7 +204,7 @@ pub(super) fn resources(name: &str, version: &str) -> Option<Value> {
     }))
 }
 
-fn aggregated(items: Vec<Value>) -> Response {
+fn aggregated(items: &[Value]) -> Response {
     let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items});
     let media = HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
     ([(header::CONTENT_TYPE, media)], list.to_string()).into_response()

@@ -123,18 +123,13 @@ fn item(wanted: Wanted, numbers: Numbers, step: u64, event: &RenderEvent) -> Val
 }
 
 /// Lists or watches events of a namespace, or of all.
-pub(super) async fn list(
-    app: Arc<App>,
-    caller: Caller,
-    kind: Kind,
-    namespace: Option<&str>,
-) -> Result<Response, Status> {
+pub(super) fn list(app: Arc<App>, caller: &Caller, kind: Kind, namespace: Option<&str>) -> Result<Response, Status> {
     let verb = if caller.query.watch { "watch" } else { "list" };
-    app.authorize(&caller, verb, Target::all(kind, namespace.unwrap_or_default()))?;
-    let wanted = Wanted::of(&caller, kind)?;
+    app.authorize(caller, verb, Target::all(kind, namespace.unwrap_or_default()))?;
+    let wanted = Wanted::of(caller, kind)?;
     let selection = Selection::of(kind, namespace, &caller.query)?;
     if caller.query.watch {
-        return watch(app, &caller, wanted, selection);
+        return watch(app, caller, wanted, selection);
     }
     let numbers = app.numbers;
     let last = *app.events.told().borrow();

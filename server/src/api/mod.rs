@@ -1,4 +1,4 @@
-//! The objects and verbs of the Kubernetes API: PackageRevision, PackageRevisionResources, Event.
+//! The objects and verbs of the Kubernetes API: `PackageRevision`, `PackageRevisionResources`, `Event`.
 //!
 //! - [`types`] are the objects, `convert` makes them of what the store holds, `document` is what the store keeps for us.
 //! - `revisions` and `resources` say what a client may change: pure. `write`, `create`, `delete` and `publish` do it.

@@ -19,6 +19,7 @@ use super::request::{Caller, Target};
 use super::show::{Shown, Wanted};
 use super::status::Status;
 use super::types::Kind;
+use super::write::answer;
 use super::{body, discovery, events, list, namespaces, protobuf, review};
 use crate::record::{LogError, LogQuery, log};
 use crate::schema::{self, Body, Format};
@@ -116,7 +117,7 @@ fn resources(router: Router<Arc<App>>) -> Router<Arc<App>> {
 /// Events of one form.
 fn reading(router: Router<Arc<App>>, base: &str, kind: Kind) -> Router<Arc<App>> {
     let listed = async move |State(app): Shared, caller: Caller, Path(namespace): Path<String>| {
-        events::list(app, caller, kind, Some(&namespace)).await
+        events::list(app, &caller, kind, Some(&namespace))
     };
     let one = async move |State(app): Shared, caller: Caller, Path((namespace, name)): Path<(String, String)>| {
         events::get(&app, &caller, kind, &namespace, &name)
@@ -124,7 +125,7 @@ fn reading(router: Router<Arc<App>>, base: &str, kind: Kind) -> Router<Arc<App>>
     router
         .route(
             &format!("{base}/events"),
-            only(get(async move |State(app): Shared, caller: Caller| events::list(app, caller, kind, None).await)),
+            only(get(async move |State(app): Shared, caller: Caller| events::list(app, &caller, kind, None))),
         )
         .route(&format!("{base}/namespaces/{{namespace}}/events"), only(get(listed)))
         .route(&format!("{base}/namespaces/{{namespace}}/events/{{name}}"), only(get(one)))
@@ -137,7 +138,7 @@ async fn show(app: &Arc<App>, caller: &Caller, target: Target<'_>) -> Answer {
     let wanted = Wanted::of(caller, target.kind)?;
     let shown = app.find(target.namespace, target.name, target.kind).await?;
     let shown = app.with_render_status(shown, target.kind).await?;
-    Ok(app.answer(&shown, wanted, &Vec::new(), StatusCode::OK))
+    Ok(answer(&shown, wanted, &Vec::new(), StatusCode::OK))
 }
 
 async fn update(app: &Arc<App>, caller: &Caller, target: Target<'_>, body: Payload) -> Answer {
@@ -216,7 +217,7 @@ async fn cancel(State(app): Shared, caller: Caller, Path((namespace, name)): Nam
     let why = format!("cancelled by {:?}", caller.identity.user);
     app.scheduler.cancel(&shown.revision.key, &why).await.map_err(failed)?;
     let wanted = Wanted::of(&caller, target.kind)?;
-    Ok(app.answer(&shown, wanted, &Vec::new(), StatusCode::ACCEPTED))
+    Ok(answer(&shown, wanted, &Vec::new(), StatusCode::ACCEPTED))
 }
 
 /// Asks for a render of what the revision holds now, also where one has ended.
@@ -228,7 +229,7 @@ async fn render(State(app): Shared, caller: Caller, Path((namespace, name)): Nam
     let failed = |error: StoreError| Status::of_store(&error, target.kind, &name);
     app.scheduler.schedule_render(&shown.revision.key).await.map_err(failed)?;
     let shown: Shown = app.find(&namespace, &name, target.kind).await?;
-    Ok(app.answer(&shown, wanted, &Vec::new(), StatusCode::ACCEPTED))
+    Ok(answer(&shown, wanted, &Vec::new(), StatusCode::ACCEPTED))
 }
 
 /// What the last render said, or the one that runs.

@@ -13,24 +13,28 @@ use super::types::Kind;
 const RETRY_AFTER: u64 = 1;
 
 /// A failure in Kubernetes' own form, as body of an HTTP answer and as object of an `ERROR` event of a watch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    kind: String,
-    api_version: String,
-    /// Empty: `{}`.
-    metadata: serde_json::Map<String, serde_json::Value>,
-    status: String,
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Empty,
+    #[serde(rename = "status")]
+    outcome: &'static str,
     /// What went wrong, in words for people.
     pub message: String,
     /// In one word for programs.
     pub reason: String,
     /// The object, and the causes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// The HTTP status code.
     pub code: u16,
 }
+
+/// `{}`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct Empty {}
 
 /// What a [`Status`] is about.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -101,10 +105,10 @@ impl Status {
     /// Any failure.
     pub fn new(code: StatusCode, reason: &str, message: impl Into<String>) -> Self {
         Self {
-            kind: "Status".to_owned(),
-            api_version: "v1".to_owned(),
-            metadata: serde_json::Map::new(),
-            status: "Failure".to_owned(),
+            kind: "Status",
+            api_version: "v1",
+            metadata: Empty {},
+            outcome: "Failure",
             message: message.into(),
             reason: reason.to_owned(),
             details: None,
@@ -115,7 +119,7 @@ impl Status {
     /// The answer to a deletion that is done.
     pub fn deleted(kind: Kind, name: &str, uid: &str) -> Self {
         let mut done = Self::new(StatusCode::OK, "", "").about(kind, name);
-        "Success".clone_into(&mut done.status);
+        done.outcome = "Success";
         if let Some(details) = &mut done.details {
             uid.clone_into(&mut details.uid);
         }
@@ -189,13 +193,13 @@ impl Status {
         };
         let message = format!("{}{group} {name:?} is invalid: {words}", kind.name());
         let mut status = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
-        status.details = Some(Details {
+        status.details = Some(Box::new(Details {
             name: name.to_owned(),
             group: kind.group().to_owned(),
             kind: kind.name().to_owned(),
             causes,
             ..Details::default()
-        });
+        }));
         status
     }
 

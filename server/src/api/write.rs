@@ -63,7 +63,7 @@ impl App {
             let managed = managed_fields(kind, &current.document);
             if !changed && !managed::differ(managed, &manages) {
                 let current = self.with_render_status(current, kind).await?;
-                return Ok(self.answer(&current, wanted, &warnings, StatusCode::OK));
+                return Ok(answer(&current, wanted, &warnings, StatusCode::OK));
             }
             let mut document = next.document;
             set_managed_fields(kind, &mut document, manages);
@@ -89,7 +89,7 @@ impl App {
                     let shown = Shown { files: files.or(current.files), ..Shown::of(Arc::new(revision)) };
                     // New files have none yet.
                     let shown = if same { self.with_render_status(shown, kind).await? } else { shown };
-                    return Ok(self.answer(&shown, wanted, &warnings, StatusCode::OK));
+                    return Ok(answer(&shown, wanted, &warnings, StatusCode::OK));
                 }
                 // Whoever named a version has it looked at again, and is told.
                 Err(StoreError::Conflict { .. }) => {}
@@ -198,11 +198,11 @@ impl App {
         );
         Err(Status::new(StatusCode::FORBIDDEN, "Forbidden", message).about(kind, name))
     }
+}
 
-    /// An object as an answer.
-    pub(super) fn answer(&self, shown: &Shown, wanted: Wanted, warnings: &Warnings, code: StatusCode) -> Response {
-        body::with_warnings((code, Json(shown.alone(wanted))).into_response(), warnings)
-    }
+/// An object as an answer.
+pub(super) fn answer(shown: &Shown, wanted: Wanted, warnings: &Warnings, code: StatusCode) -> Response {
+    body::with_warnings((code, Json(shown.alone(wanted))).into_response(), warnings)
 }
 
 /// Whether nobody has to finish anything before it goes.
@@ -213,21 +213,17 @@ fn finished(document: &Document) -> bool {
 /// What a write makes of an object.
 fn next(current: &Shown, target: Target<'_>, value: Value) -> Result<Next, Status> {
     let kind = target.kind;
-    match kind {
-        Kind::PackageRevisionResources => {
-            let wanted: super::types::PackageRevisionResources = body::typed(value, kind)?;
-            check_identity(current, kind, &wanted.api_version, &wanted.kind, &wanted.metadata)?;
-            resources::next(current, wanted)
-        }
-        _ => {
-            let wanted: super::types::PackageRevision = body::typed(value, kind)?;
-            check_identity(current, kind, &wanted.api_version, &wanted.kind, &wanted.metadata)?;
-            if target.subresource == "approval" {
-                revisions::approve(current, &wanted)
-            } else {
-                revisions::next(current, wanted)
-            }
-        }
+    if kind == Kind::PackageRevisionResources {
+        let wanted: super::types::PackageRevisionResources = body::typed(value, kind)?;
+        check_identity(current, kind, &wanted.api_version, &wanted.kind, &wanted.metadata)?;
+        return resources::next(current, wanted);
+    }
+    let wanted: super::types::PackageRevision = body::typed(value, kind)?;
+    check_identity(current, kind, &wanted.api_version, &wanted.kind, &wanted.metadata)?;
+    if target.subresource == "approval" {
+        revisions::approve(current, &wanted)
+    } else {
+        revisions::next(current, wanted)
     }
 }
 

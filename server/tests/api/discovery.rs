@@ -1,4 +1,4 @@
-//! Discovery, OpenAPI, reviews.
+//! Discovery, schemas, reviews.
 
 use kube::discovery::{Discovery, verbs};
 use serde_json::json;

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 /// How long a test waits for what must come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) const KPTFILE: &str = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n";
 
@@ -293,6 +293,7 @@ pub(crate) fn revision(package: &str, workspace: &str) -> DynamicObject {
     object("PackageRevision", json!({"namespace": NS}), json!({"spec": spec}))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "those who call it write the values in place")]
 pub(crate) fn object(kind: &str, metadata: Value, rest: Value) -> DynamicObject {
     let mut whole = json!({"apiVersion": "porch.kpt.dev/v1alpha1", "kind": kind, "metadata": metadata});
     for (name, value) in rest.as_object().unwrap() {

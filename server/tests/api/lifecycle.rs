@@ -1,4 +1,4 @@
-//! Draft, Proposed, Published, DeletionProposed.
+//! `Draft`, `Proposed`, `Published`, `DeletionProposed`.
 
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use portico_scheduler::store::{ClientUpdate, Expected, PackageStore as _};

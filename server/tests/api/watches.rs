@@ -51,8 +51,8 @@ async fn a_watch_shows_what_is_and_what_comes() {
 
 #[tokio::test]
 async fn a_watch_resumes_from_any_version_that_is_kept() {
-    let mut setup = Setup::default();
-    setup.store_limits = StoreLimits { events: 20, ..StoreLimits::default() };
+    let store_limits = StoreLimits { events: 20, ..StoreLimits::default() };
+    let setup = Setup { store_limits, ..Setup::default() };
     let world = World::with(setup).await;
     // Zero, the version of an empty store, would be any version.
     world.draft("before", "v1").await;
@@ -227,8 +227,8 @@ async fn a_watch_ends_by_itself() {
 #[tokio::test]
 async fn a_slow_watcher_is_told_to_list_again() {
     use http_body_util::BodyExt as _;
-    let mut setup = Setup::default();
-    setup.store_limits = StoreLimits { events: 50, ..StoreLimits::default() };
+    let store_limits = StoreLimits { events: 50, ..StoreLimits::default() };
+    let setup = Setup { store_limits, ..Setup::default() };
     let world = World::with(setup).await;
     let name = world.draft("a", "v1").await.metadata.name.unwrap();
     let from = version(&world).await;

@@ -42,7 +42,7 @@ pub struct PackageRevisionSpec {
     /// the server.
     #[serde(skip_serializing_if = "is_zero")]
     pub revision: i64,
-    /// Where the revision stands: Draft, Proposed, Published or DeletionProposed. A draft can be edited. To propose and to
+    /// Where the revision stands: `Draft`, `Proposed`, `Published` or `DeletionProposed`. A draft can be edited. To propose and to
     /// publish it needs a render that succeeded. Publishing, and going back to Draft, is done through the subresource
     /// `approval`.
     #[serde(skip_serializing_if = "Option::is_none")]
