@@ -59,6 +59,8 @@ struct Run {
     files: Option<(ContentVersion, Files)>,
     claim: Option<Claim>,
     cancel: Arc<Cancel>,
+    /// When its turn came.
+    taken: Instant,
     /// When its render began.
     began: Option<Instant>,
 }
@@ -201,7 +203,8 @@ impl<S: PackageStore + Claims> Inner<S> {
     fn act(self: &Arc<Self>, state: &mut State, action: Action, now: Time, freed: &mut Vec<Claim>) {
         match action {
             Action::Acquire { run, key } => {
-                let held = Run { key: key.clone(), files: None, claim: None, cancel: Arc::default(), began: None };
+                let (taken, cancel) = (Instant::now(), Arc::default());
+                let held = Run { key: key.clone(), files: None, claim: None, cancel, taken, began: None };
                 state.runs.insert(run, held);
                 let inner = Arc::clone(self);
                 self.runtime.spawn(async move {
@@ -219,7 +222,10 @@ impl<S: PackageStore + Claims> Inner<S> {
                 }
             }
             Action::Release(run) => {
-                freed.extend(state.runs.remove(&run).and_then(|held| held.claim));
+                if let Some(held) = state.runs.remove(&run) {
+                    self.meter.worked(held.taken.elapsed());
+                    freed.extend(held.claim);
+                }
                 self.idle.notify_waiters();
             }
             Action::Save { save, key, call } => {

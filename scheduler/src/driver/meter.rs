@@ -19,6 +19,12 @@ pub trait Meter: fmt::Debug + Send + Sync + 'static {
         let _ = (end, took);
     }
 
+    /// A worker has done with a revision that it had so long: from its turn on, with the claim, the read and the render, if
+    /// it came to one.
+    fn worked(&self, took: Duration) {
+        let _ = took;
+    }
+
     /// The scheduler has dealt with one event, and held its lock so long for it.
     fn turn(&self, took: Duration) {
         let _ = took;

@@ -20,6 +20,7 @@ struct Told(Mutex<Heard>);
 struct Heard {
     started: Vec<Waited>,
     ended: Vec<(RenderEnd, Duration)>,
+    worked: Vec<Duration>,
     turns: u64,
     lags: Vec<Duration>,
 }
@@ -31,6 +32,10 @@ impl Meter for Told {
 
     fn ended(&self, end: RenderEnd, took: Duration) {
         self.0.lock().unwrap().ended.push((end, took));
+    }
+
+    fn worked(&self, took: Duration) {
+        self.0.lock().unwrap().worked.push(took);
     }
 
     fn turn(&self, _: Duration) {
@@ -101,7 +106,8 @@ async fn a_meter_hears_what_takes_time() {
         let turns: Vec<_> = heard.started.iter().map(|waited| waited.turn.as_millis()).collect();
         assert!(turns[0] <= 1 && (98..=101).contains(&turns[1]), "{turns:?}");
         assert!(heard.ended.iter().all(|(end, took)| (*end, *took) == (RenderEnd::Succeeded, ms(100))), "{heard:?}");
-        assert_eq!(heard.ended.len(), 2);
+        assert_eq!((heard.ended.len(), heard.worked.len()), (2, 2));
+        assert!(heard.worked.iter().all(|took| *took >= ms(100)), "{heard:?}");
         assert!(heard.lags.len() >= 2, "each change of content is seen: {heard:?}");
     }
     // An edit that stops a render waits for quiet, which is no wait for a worker.

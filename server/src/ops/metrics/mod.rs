@@ -1,4 +1,4 @@
-//! What a monitoring system reads at `/metrics`: OpenMetrics or Prometheus' own text.
+//! What a monitoring system reads at `/metrics`: `OpenMetrics` or Prometheus' own text.
 //!
 //! One [`Metrics`] lasts as long as the process. It is made first, given to whoever has something to tell (the scheduler as
 //! its [`Meter`], the store as its [`StoreMeter`], the backend as its [`StepMeter`]), and then told whom to ask at each
@@ -250,7 +250,11 @@ impl Told {
             "Time that a render waited for its turn once it could run",
             told.turn_wait.clone(),
         );
-        queue.register("workqueue_work_duration_seconds", "Time that a worker had a render", told.work.clone());
+        queue.register(
+            "workqueue_work_duration_seconds",
+            "Time that a worker had a revision, with its claim and its read",
+            told.work.clone(),
+        );
         registry.register(
             "portico_render_duration_seconds",
             "Time that a render ran, by how it ended",
@@ -298,6 +302,9 @@ impl Meter for Metrics {
 
     fn ended(&self, end: RenderEnd, took: Duration) {
         self.told.render.get_or_create(&[("outcome", end.as_str())]).observe(took.as_secs_f64());
+    }
+
+    fn worked(&self, took: Duration) {
         self.told.work.observe(took.as_secs_f64());
     }
 
