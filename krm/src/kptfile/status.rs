@@ -187,6 +187,21 @@ impl Kptfile {
         self.conditions = conditions(&View::new(&self.tree), self.tree.root());
     }
 
+    /// Moves the conditions of these types behind all others, in this order.
+    pub fn conditions_last(&mut self, kinds: &[&str]) {
+        let tree = &mut self.tree;
+        let Some(status) = tree.get(tree.root(), "status") else { return };
+        let Some(list) = tree.get(status, "conditions").filter(|list| tree.is_sequence(*list)) else { return };
+        let elements: Vec<NodeId> = tree.elements(list).collect();
+        let mut ordered = elements.clone();
+        // None comes before all others: it is not one of these.
+        ordered.sort_by_key(|e| tree.text_at(*e, &["type"]).and_then(|kind| kinds.iter().position(|k| *k == kind)));
+        if ordered != elements {
+            tree.set_children(list, &ordered);
+            self.conditions = conditions(&View::new(&self.tree), self.tree.root());
+        }
+    }
+
     /// The whole Kptfile as kpt writes it after a render: known fields in fixed order, sequences wide, comments gone,
     /// the condition at the end of the list.
     pub fn to_kpt_yaml(&self, update: &StatusUpdate) -> Result<String, KptfileError> {

@@ -60,6 +60,23 @@ impl Sharing {
         }
     }
 
+    /// Which registration it has now.
+    pub(super) fn epoch(&self) -> Option<u64> {
+        self.lock().instance.as_ref().map(|instance| instance.epoch)
+    }
+
+    /// Whether it may go on with what it claimed under this registration: asked once more when the content is read, which
+    /// may take longer than a lease.
+    pub(super) fn may_begin(&self, epoch: u64, now_ms: u64) -> bool {
+        let state = self.lock();
+        state.instance.as_ref().is_some_and(|now| now.epoch == epoch) && state.presence.may_work(now_ms)
+    }
+
+    /// What there is to do for one that may not.
+    pub(super) fn not_now(&self) -> Acquired {
+        Acquired::Held(self.lease / 3)
+    }
+
     /// Whether its registration is seen.
     pub(super) fn is_registered(&self) -> bool {
         !self.lock().presence.all().is_empty()

@@ -304,7 +304,10 @@ impl<S: PackageStore + Claims> Inner<S> {
 
     /// Claims a revision and reads it under the claim.
     async fn acquire(self: &Arc<Self>, run: RunId, key: &RevisionKey) -> Acquired {
+        let mut epoch = None;
         if let Some(sharing) = &self.sharing {
+            // Before the claim: one that is answered under another registration is refused there.
+            epoch = sharing.epoch();
             match sharing.claim(&self.store, key, self.clock.now_ms()).await {
                 Ok(claim) => {
                     let unused = match self.lock().runs.get_mut(&run) {
@@ -326,6 +329,12 @@ impl<S: PackageStore + Claims> Inner<S> {
         };
         if !snapshot.revision.is_unfinished() {
             return Acquired::Finished(Box::new(snapshot.revision));
+        }
+        if let (Some(sharing), Some(epoch)) = (&self.sharing, epoch)
+            && !sharing.may_begin(epoch, self.clock.now_ms())
+        {
+            // The claim has ended with its registration: others may have theirs by now.
+            return sharing.not_now();
         }
         if let Some(held) = self.lock().runs.get_mut(&run) {
             held.files = Some((snapshot.revision.content_version, snapshot.files));

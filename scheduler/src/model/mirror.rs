@@ -60,6 +60,8 @@ fn with_state(bytes: &[u8], state: &RenderState) -> Option<Vec<u8>> {
             }
         }
     }
+    // So that a Kptfile does not tell on which way it came to say this.
+    kptfile.conditions_last(&[RENDER_FINISHED, RENDERED]);
     let rest = (1..parsed.documents().len()).map(Edited::Unchanged);
     let edited: Vec<Edited<'_>> = [Edited::Changed(0, &kptfile.tree)].into_iter().chain(rest).collect();
     Some(splice(&parsed, &edited))
@@ -99,6 +101,24 @@ mod tests {
         // What a client brings of the two is set anew.
         let again = mirror(&ended, &RenderState::Scheduled);
         assert_eq!(text(&again), text(&scheduled));
+    }
+
+    #[test]
+    fn whichever_way_it_came_to_be_so_it_is_the_same() {
+        let ended = RenderState::Ended(Ending::success());
+        let at_once = mirror(&files(PLAIN), &ended);
+        let after_waiting = mirror(&mirror(&files(PLAIN), &RenderState::Scheduled), &ended);
+        assert_eq!(text(&at_once), text(&after_waiting));
+        // What the renderer itself says, as kpt does, stands alone and is no different in the end.
+        let by_kpt = format!(
+            "{PLAIN}status:\n  conditions:\n    - type: Rendered\n      status: \"True\"\n      reason: RenderSuccess\n"
+        );
+        assert_eq!(conditions(&mirror(&files(&by_kpt), &ended)), conditions(&at_once));
+        assert!(Arc::ptr_eq(&mirror(&at_once, &ended), &at_once), "what says so already is not touched");
+        // Ours come last.
+        let theirs = text(&at_once)
+            .replace("  - type: Rendered\n", "  - type: Ready\n    status: \"True\"\n  - type: Rendered\n");
+        assert_eq!(conditions(&mirror(&files(&theirs), &ended))[0], "Ready=True ()");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portico_scheduler::driver::{RenderScheduler, Settings, Shared};
 use portico_scheduler::events::Ring;
-use portico_scheduler::store::memory::FaultPlan;
+use portico_scheduler::store::memory::{Fault, FaultPlan, Operation, Point};
 use portico_scheduler::store::{InstanceId, MemoryStore, NewRevision, PackageStore as _, Registration, VirtualClock};
 use tokio::time::{Instant, sleep};
 
@@ -17,6 +17,16 @@ fn join(
     name: &str,
     workers: &Arc<Timed>,
 ) -> RenderScheduler<MemoryStore> {
+    join_with(client, clock, name, workers, FaultPlan::default())
+}
+
+fn join_with(
+    client: &MemoryStore,
+    clock: &Arc<VirtualClock>,
+    name: &str,
+    workers: &Arc<Timed>,
+    faults: FaultPlan,
+) -> RenderScheduler<MemoryStore> {
     let registration = Registration {
         id: InstanceId(name.into()),
         version: "1".to_owned(),
@@ -25,7 +35,7 @@ fn join(
     };
     let shared = Shared { registration, lease: Duration::from_secs(15) };
     let scheduler = RenderScheduler::with(
-        client.session(FaultPlan::default()),
+        client.session(faults),
         workers.clone(),
         Arc::new(Ring::new(100)),
         Settings::default(),
@@ -83,6 +93,27 @@ async fn nothing_is_rendered_without_a_registration() {
     assert!(workers.runs_of(&second).is_empty());
     scheduler.rendered(&second).await.unwrap();
     assert!(asked.elapsed() <= Duration::from_secs(11), "{:?}", asked.elapsed());
+    scheduler.close().await;
+    assert_eq!(client.claims_held(), 0);
+}
+
+/// A read that takes longer than the lease: the claim has ended meanwhile, and another scheduler may have its own.
+#[tokio::test(start_paused = true)]
+async fn what_was_claimed_before_the_registration_ended_is_not_begun() {
+    let (client, clock) = store();
+    let workers = Timed::new(ms(50));
+    let mut faults = FaultPlan::default().on(Point::After(Operation::Get), 1, Fault::Delay(Duration::from_secs(20)));
+    for nth in 2..=6 {
+        faults = faults.on(Point::Before(Operation::Heartbeat), nth, Fault::Unavailable { retry_after: None });
+    }
+    let scheduler = join_with(&client, &clock, "one", &workers, faults);
+    let asked = Instant::now();
+    let key = client.create(NewRevision::new("namespace", "slow", "repository", package("1"))).await.unwrap().key;
+    scheduler.rendered(&key).await.unwrap();
+    let runs = workers.runs_of(&key);
+    assert_eq!(runs.len(), 1);
+    let began = runs[0].began - asked;
+    assert!(began >= Duration::from_secs(25), "begun after {began:?}, without a registration");
     scheduler.close().await;
     assert_eq!(client.claims_held(), 0);
 }

@@ -356,7 +356,7 @@ impl Node {
             }
             Answer::Beat(of, Err(error)) => self.unsure(&error, of.epoch),
             Answer::Claimed(run, result) => self.claimed(run, result, now),
-            Answer::Read(run, result) => self.read(run, result),
+            Answer::Read(run, result) => self.read(run, result, now),
             Answer::Released(claim, Err(_)) => {
                 self.outputs.push(Output::Later(Duration::from_secs(1), Op::Release(claim)));
             }
@@ -422,8 +422,12 @@ impl Node {
         self.acquired(run, result);
     }
 
-    fn read(&mut self, run: RunId, result: Result<Snapshot, StoreError>) {
+    fn read(&mut self, run: RunId, result: Result<Snapshot, StoreError>, now: Time) {
+        let epoch = self.me.as_ref().map(|me| me.epoch);
+        let claimed = self.runs.get(&run).and_then(|running| running.claim.as_ref()).map(|(_, epoch, _)| *epoch);
         let result = match result.and_then(Snapshot::checked) {
+            // Read for so long that the claim has ended with its registration.
+            Ok(_) if claimed != epoch || !self.may_work(now) => Acquired::Held(Duration::from_secs(1)),
             Ok(snapshot) => {
                 let revision = Box::new(snapshot.revision.clone());
                 self.inputs.push_back(Input::Dispatch(dispatch::Event::Notified(revision.clone())));
