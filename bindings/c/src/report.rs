@@ -306,3 +306,19 @@ impl Observer for Warnings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_bounded() {
+        let mut warnings = Warnings::default();
+        for number in 0..=WARNINGS {
+            warnings.event(&Event::Warning(&number.to_string()));
+        }
+        let report = Report::new(Outcome::default(), warnings);
+        assert_eq!(report.warning_count(), WARNINGS);
+        assert!(report.warning(WARNINGS - 1).is_some() && report.warning(WARNINGS).is_none());
+    }
+}

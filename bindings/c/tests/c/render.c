@@ -219,6 +219,12 @@ static void tells_what_is_wrong_with_an_engine(void) {
     options.limits = (const portico_limit_t *)((const char *)limits + 1);
     options.limit_count = 1;
     told(portico_engine_new(&options, &engine, &error), PORTICO_INVALID_ARGUMENT, &error, "not aligned");
+    portico_engine_options_init(&options);
+    options.workers = 4097;
+    told(portico_engine_new(&options, &engine, &error), PORTICO_INVALID_ARGUMENT, &error, "`options.workers` is 4097; at most 4096");
+    options.workers = 4096;
+    options.pool_slots = 16385;
+    told(portico_engine_new(&options, &engine, &error), PORTICO_INVALID_ARGUMENT, &error, "`options.pool_slots` is 16385");
     /* A program that is newer than the library. */
     struct {
         portico_engine_options_t known;
