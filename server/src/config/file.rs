@@ -58,6 +58,8 @@ pub(crate) struct File {
     pub(super) namespaces: BTreeMap<String, Lined<NamespaceFields>>,
     /// What clients may ask of the server: see [limits.md](limits.md).
     pub(super) requests: RequestFields,
+    /// What is told of renders: see [server-logs.md](server-logs.md).
+    pub(super) records: RecordFields,
     /// Logs on standard error. Restart.
     pub(super) log: LogFields,
     /// How the server ends.
@@ -222,6 +224,15 @@ pub(crate) struct RequestFields {
     pub(super) watches_per_user: Option<Number>,
     /// Time of a request, without watches.
     pub(super) time: Option<Span>,
+}
+
+/// What is told of renders.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase", expecting = "a mapping with `hidden`")]
+pub(crate) struct RecordFields {
+    /// Kinds whose values no record shows, besides `Secret`: `Login.example.com`, or `ConfigMap` for the core.
+    #[schemars(with = "Vec<String>")]
+    pub(super) hidden: Vec<Lined<String>>,
 }
 
 /// Logs.

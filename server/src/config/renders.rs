@@ -7,8 +7,9 @@ use std::time::UNIX_EPOCH;
 
 use arc_swap::ArcSwap;
 use portico_runtime::{
-    CallOptions, DecidedLimits, Engine, FunctionDir, FunctionError, FunctionModule, FunctionPattern, FunctionSource,
-    Isolation, LimitLayers, LimitSettings, Limits, RenderOptions, Renderer, Sources, WorkerConfig, WorkerLimits,
+    CallOptions, ChangeOptions, DecidedLimits, Engine, FunctionDir, FunctionError, FunctionModule, FunctionPattern,
+    FunctionSource, Isolation, LimitLayers, LimitSettings, Limits, RenderOptions, Renderer, Sources, WorkerConfig,
+    WorkerLimits,
 };
 use portico_scheduler::queue::Cost;
 use sha2::{Digest as _, Sha256};
@@ -109,7 +110,8 @@ fn decide(engine: &Engine, program: &Program, config: ServerConfig, before: Opti
             image_prefix: config.modules.prefix.clone(),
             ..CallOptions::default()
         };
-        Decided { renderer, options: RenderOptions { call, ..RenderOptions::default() } }
+        let changes = ChangeOptions { hidden: config.hidden.clone(), ..ChangeOptions::default() };
+        Decided { renderer, options: RenderOptions { call, changes: Some(changes), ..RenderOptions::default() } }
     };
     let all = decided("", same.map(|before| &before.all.renderer));
     let namespaces = config.namespaces.iter().map(|(name, own)| {

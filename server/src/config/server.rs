@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use portico_krm::yaml::Lined;
 use portico_runtime::image::ImagePrefix;
-use portico_runtime::{CompileLimits, Isolation, LimitProfile, LimitSettings};
+use portico_runtime::{CompileLimits, HiddenKind, Isolation, LimitProfile, LimitSettings};
 use portico_scheduler::model::Priority;
 use portico_scheduler::queue::{Fuel, Quota};
 
@@ -61,6 +61,8 @@ pub struct ServerConfig {
     pub requests: RequestLimits,
     /// Logs.
     pub log: LogConfig,
+    /// Kinds whose values no record shows, besides `Secret`.
+    pub hidden: Vec<HiddenKind>,
     /// The end.
     pub drain: Drain,
     /// The collector of traces.
@@ -312,6 +314,7 @@ impl ServerConfig {
                 format: flags.log_format.map_or_else(|| log_format(path, file.log.format), Ok)?,
                 level: flags.log_level.clone().or(file.log.level.map(|level| level.value)),
             },
+            hidden: file.records.hidden.iter().map(|kind| hidden(kind, path)).collect::<Result<_, _>>()?,
             drain: Drain {
                 delay: file.drain.delay.map_or(drain.delay, |span| span.0),
                 requests: file.drain.requests.map_or(drain.requests, |span| span.0),
@@ -368,6 +371,20 @@ fn modules(
     let prefix = fields.prefix.as_deref().map_or_else(|| Ok(ImagePrefix::default()), ImagePrefix::new);
     let prefix = prefix.map_err(|error| whole(&format!("`modules.prefix`: {error}")))?;
     Ok(Modules { directories: fields.directories, prefix, allowed: fields.allowed })
+}
+
+/// `KIND.GROUP`, or `KIND` for the core.
+fn hidden(Lined { line, value }: &Lined<String>, path: &str) -> Result<HiddenKind, ConfigError> {
+    let (kind, group) = value.split_once('.').unwrap_or((value, ""));
+    let (mut letters, labels) =
+        (kind.chars(), |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c));
+    let known = letters.next().is_some_and(|c| c.is_ascii_uppercase()) && letters.all(|c| c.is_ascii_alphanumeric());
+    if !known || !group.chars().all(labels) || value.ends_with('.') {
+        let text =
+            format!("`records.hidden`: `{value}` is no kind; write `Login.example.com`, or `ConfigMap` for the core");
+        return Err(ConfigError::Field { path: path.to_owned(), line: *line, text });
+    }
+    Ok(HiddenKind { group: group.to_owned(), kind: kind.to_owned() })
 }
 
 fn quota(fields: &QuotaFields, path: &str) -> Result<Quota, ConfigError> {

@@ -51,6 +51,7 @@ namespaces:
     modules: [/srv/team-a]
     quota: {renders: 1, memory: 2GiB, fuelPerSecond: 1G, priority: normal}
 requests: {bodyBytes: 1MiB, perSecond: 10, time: 5s}
+records: {hidden: [Login.example.com, ConfigMap]}
 log: {level: debug}
 drain: {delay: 2s}
 ",
@@ -133,4 +134,15 @@ fn what_needs_a_restart_is_named() {
     assert!(before.needs_restart(&read("workers: 2\nlimits: {memory: 1MiB}\nnamespaces: {a: {}}\n")).is_empty());
     let after = read("listen: {api: 127.0.0.1:1}\nlog: {level: warn}\nqueue: {entries: 5}\n");
     assert_eq!(before.needs_restart(&after), ["listen", "queue", "log"]);
+}
+
+#[test]
+fn kinds_whose_values_are_hidden_are_kinds() {
+    let config = read("records: {hidden: [Login.example.com, ConfigMap]}\n");
+    let named: Vec<(&str, &str)> = config.hidden.iter().map(|kind| (kind.kind.as_str(), kind.group.as_str())).collect();
+    assert_eq!(named, [("Login", "example.com"), ("ConfigMap", "")]);
+    for wrong in ["login", "", "Login.", "Lo-gin", "Login.Example", "v1/Secret"] {
+        let text = refused(&format!("records:\n  hidden:\n  - {wrong:?}\n"), &flags());
+        assert!(text.contains("s.yaml:5") && text.contains("is no kind; write `Login.example.com`"), "{text}");
+    }
 }
