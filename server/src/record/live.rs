@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use portico_runtime::{Event, StepKind, StepReport, StepState};
@@ -150,6 +150,14 @@ impl Live {
             record.elapsed_microseconds = micros(self.began.elapsed());
         }
         record
+    }
+
+    /// How long it has been running, and the function that runs now.
+    pub fn progress(&self) -> (Duration, Option<String>) {
+        let state = self.lock();
+        let function =
+            state.running.and_then(|place| state.record.steps.get(place)).map(|step| step.function().to_owned());
+        (self.began.elapsed(), function)
     }
 
     /// The whole record as JSON; `None` while the render runs.

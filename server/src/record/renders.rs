@@ -71,7 +71,7 @@ impl Renders {
     }
 
     /// A render begins.
-    pub(super) fn begin(&self, key: &RevisionKey, content: ContentVersion) -> Arc<Live> {
+    pub(crate) fn begin(&self, key: &RevisionKey, content: ContentVersion) -> Arc<Live> {
         let live = Arc::new(Live::new(key, content.0, self.limits));
         self.lock().live.insert(Arc::clone(&key.uid), Arc::clone(&live));
         self.began.send_modify(|count| *count += 1);

@@ -184,10 +184,12 @@ fn indented(out: &mut String, first: &str, text: &str) {
     out.push('\n');
 }
 
-/// A line of a text that comes from elsewhere. What could move a terminal's cursor is shown as what it is.
+/// A line of a text that comes from elsewhere. What a terminal acts on, or what turns the direction of text around, is shown
+/// as what it is.
 fn line(out: &mut String, text: &str) {
     for c in text.chars() {
-        if c.is_control() && c != '\t' {
+        let acts = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') || (c.is_control() && c != '\t');
+        if acts {
             _ = write!(out, "{}", c.escape_default());
         } else {
             out.push(c);

@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use sha2::{Digest as _, Sha256};
 
-pub use queue::{Queue, TenantQueue};
+pub use queue::{Queue, Rendering, TenantQueue};
 
 use crate::Scheduler;
 use crate::auth::Authorizer;

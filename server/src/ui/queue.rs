@@ -39,8 +39,27 @@ pub struct Queue {
     pub oldest_milliseconds: Option<u64>,
     /// Those whose revisions whoever asks may list.
     pub tenants: Vec<TenantQueue>,
+    /// Those of them that run.
+    pub renders: Vec<Rendering>,
     /// True when there were too many revisions to look at all of them.
     pub partial: bool,
+}
+
+/// A render that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rendering {
+    /// The revision's namespace.
+    pub namespace: String,
+    /// The revision's name.
+    pub name: String,
+    /// The render's id.
+    pub render: String,
+    /// How long it has been running.
+    pub elapsed_microseconds: u64,
+    /// The function that runs now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
 }
 
 /// What waits and runs of one tenant.
@@ -77,24 +96,25 @@ pub(super) async fn queue(State(ui): State<Arc<Ui>>, who: Option<Extension<Ident
 async fn look(ui: &Ui, who: &Identity) -> Result<Queue, portico_scheduler::store::StoreError> {
     let mut tenants: BTreeMap<(Arc<str>, Arc<str>), TenantQueue> = BTreeMap::new();
     let mut allowed: BTreeMap<Arc<str>, bool> = BTreeMap::new();
+    let mut may_see = |namespace: &Arc<str>| {
+        *allowed.entry(Arc::clone(namespace)).or_insert_with(|| {
+            let list = Attributes {
+                verb: "list",
+                group: "porch.kpt.dev",
+                resource: "packagerevisions",
+                subresource: "",
+                namespace,
+                name: "",
+            };
+            ui.authorizer.allows(who, &list).is_ok()
+        })
+    };
     let (mut after, mut looked_at) = (None, 0);
     loop {
         let page = ui.scheduler.store().page(Select::Unfinished, after, PAGE).await?;
         looked_at += page.revisions.len();
         for revision in page.revisions {
-            let namespace = &revision.key.namespace;
-            let sees = allowed.entry(Arc::clone(namespace)).or_insert_with(|| {
-                let list = Attributes {
-                    verb: "list",
-                    group: "porch.kpt.dev",
-                    resource: "packagerevisions",
-                    subresource: "",
-                    namespace,
-                    name: "",
-                };
-                ui.authorizer.allows(who, &list).is_ok()
-            });
-            if !*sees {
+            if !may_see(&revision.key.namespace) {
                 continue;
             }
             let tenant = revision.tenant();
@@ -114,6 +134,24 @@ async fn look(ui: &Ui, who: &Identity) -> Result<Queue, portico_scheduler::store
         repository: repository.to_string(),
         ..row
     };
+    let mut renders: Vec<Rendering> = ui
+        .renders
+        .all_live()
+        .iter()
+        .filter(|live| may_see(&live.key().namespace))
+        .map(|live| {
+            let (elapsed, function) = live.progress();
+            Rendering {
+                namespace: live.key().namespace.to_string(),
+                name: live.key().name.to_string(),
+                render: live.id().to_string(),
+                elapsed_microseconds: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+                function,
+            }
+        })
+        .collect();
+    // The longest first.
+    renders.sort_by_key(|render| std::cmp::Reverse(render.elapsed_microseconds));
     let lengths = ui.scheduler.lengths();
     let oldest = ui.scheduler.oldest().map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     Ok(Queue {
@@ -124,6 +162,7 @@ async fn look(ui: &Ui, who: &Identity) -> Result<Queue, portico_scheduler::store
         running: lengths.running,
         oldest_milliseconds: oldest,
         tenants: tenants.into_iter().map(named).collect(),
+        renders,
         partial: after.is_some(),
     })
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use portico_scheduler::core::{Ended, Outcome};
 use portico_scheduler::driver::{Job, RenderBackend, RenderScheduler, Settings};
 use portico_scheduler::events::Ring;
-use portico_scheduler::model::Ending;
+use portico_scheduler::model::{ContentVersion, Ending, RevisionKey};
 use portico_scheduler::store::embedded::EmbeddedOptions;
 use portico_scheduler::store::{EmbeddedStore, NewRevision, PackageStore as _};
 use tower::ServiceExt as _;
@@ -45,7 +45,7 @@ async fn ask(ui: &axum::Router, path: &str, user: Option<&str>) -> Response {
     ui.clone().oneshot(request).await.unwrap()
 }
 
-async fn world() -> (axum::Router, tempfile::TempDir) {
+async fn world() -> (axum::Router, Arc<Renders>, tempfile::TempDir) {
     let file = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(&file.path().join("store"), EmbeddedOptions::default()).unwrap();
     let scheduler = RenderScheduler::new(store, Arc::new(Idle), Arc::new(Ring::new(10)), Settings::default());
@@ -55,12 +55,13 @@ async fn world() -> (axum::Router, tempfile::TempDir) {
         scheduler.changed(made);
     }
     let renders = Renders::new(RecordLimits::default());
-    (router(Ui { scheduler, renders, authorizer: Arc::new(Own) }), file)
+    let ui = router(Ui { scheduler, renders: Arc::clone(&renders), authorizer: Arc::new(Own) });
+    (ui, renders, file)
 }
 
 #[tokio::test]
 async fn every_file_is_served_under_a_policy_that_lets_nothing_else_in() {
-    let (ui, _file) = world().await;
+    let (ui, _, _file) = world().await;
     for (name, kind, content) in FILES {
         let response = ask(&ui, &format!("/ui/{name}"), None).await;
         assert_eq!(response.status(), StatusCode::OK, "{name}");
@@ -93,7 +94,8 @@ async fn every_file_is_served_under_a_policy_that_lets_nothing_else_in() {
 
 #[tokio::test]
 async fn the_queue_shows_a_tenant_to_those_who_may_list_its_revisions() {
-    let (ui, _file) = world().await;
+    let (ui, renders, _file) = world().await;
+    let live = renders.begin(&RevisionKey::new("anna", "a", "uid"), ContentVersion(1));
     for (user, tenants) in [("anna", vec![("anna", 2)]), ("bert", vec![("bert", 1)]), ("carl", vec![])] {
         let response = ask(&ui, "/ui/api/queue", Some(user)).await;
         assert_eq!(response.status(), StatusCode::OK);
@@ -104,6 +106,9 @@ async fn the_queue_shows_a_tenant_to_those_who_may_list_its_revisions() {
             shown.map(|row| (row["namespace"].as_str().unwrap(), row["waiting"].as_u64().unwrap())).collect();
         assert_eq!(shown, tenants, "{user}");
         assert_eq!(queue["ready"], 3);
+        let running: Vec<&str> =
+            queue["renders"].as_array().unwrap().iter().map(|render| render["render"].as_str().unwrap()).collect();
+        assert_eq!(running, if user == "anna" { vec![live.id().as_str()] } else { vec![] }, "{user}");
     }
     assert_eq!(ask(&ui, "/ui/api/queue", None).await.status(), StatusCode::FORBIDDEN);
 }

@@ -15,7 +15,7 @@ use portico_scheduler::driver::{Job, RenderBackend, RenderScheduler, Settings};
 use portico_scheduler::events::Ring;
 use portico_scheduler::model::{Ending, Files, RevisionKey};
 use portico_scheduler::store::embedded::EmbeddedOptions;
-use portico_scheduler::store::{ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _};
+use portico_scheduler::store::{ClientUpdate, EmbeddedStore, Expected, NewRevision, PackageStore as _, RenderLog};
 use serde_json::Value;
 
 use super::{not_run, run, step};
@@ -327,6 +327,25 @@ async fn nobody_follows_for_ever() {
     assert_eq!(read, "\n[the log ends here: it was followed for long; ask again to go on]\n");
     let line: Value = serde_json::from_str(&world.read(&[("follow", "true"), ("format", "json")]).await).unwrap();
     assert_eq!(line["type"], "Cut");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_scheduler_said_last_counts_where_it_gave_up_without_a_render() {
+    let world = World::new(RecordLimits::default()).await;
+    world.scheduler.start_processing(1);
+    world.order(Order::End);
+    let revision = world.scheduler.rendered(&world.key).await.unwrap();
+    assert!(world.read(&[]).await.contains("succeeded after"));
+    let ended = world.renders.last(&world.key).unwrap().ended_ms().unwrap();
+    // The store's clock has moved on by then.
+    while crate::record::time::now_ms() <= ended {
+        tokio::task::yield_now().await;
+    }
+    let log =
+        RenderLog { content: revision.content_version, kept: false, ended_ms: 0, text: "no quota is enough".into() };
+    world.scheduler.store().save_log(&world.key, log).await.unwrap();
+    assert!(world.read(&[]).await.ends_with("broken off: no quota is enough\n"));
+    assert!(world.read(&[("follow", "true")]).await.ends_with("broken off: no quota is enough\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -55,7 +55,7 @@ fn failed(index: usize) -> StepReport {
         state: StepState::Failed,
         exit_code: 1,
         cause: Some(Cause::Exit),
-        stderr: "first line\nsecond \u{1b}[31mline".into(),
+        stderr: "first line\nsecond \u{1b}[31mline\u{202e}".into(),
         results: vec![FunctionResult {
             message: "no such port".into(),
             severity: Some("error".into()),
@@ -139,7 +139,7 @@ fn the_text_is_the_same_while_it_is_followed_and_in_the_end() {
         ("[error] Service/web, spec.ports: no such port", 1),
         ("stderr: first line", 1),
         // What would change the terminal's colour is shown as what it is.
-        ("second \\u{1b}[31mline", 1),
+        ("second \\u{1b}[31mline\\u{202e}", 1),
         ("not run: step 4 of package web: example.com/fn3:v1", 1),
         ("failed after ", 1),
     ] {

@@ -6,7 +6,8 @@ import { duration, h, table } from "./dom.js";
 export async function show(main, _, signal, connection) {
   const numbers = h("dl", { class: "numbers" });
   const tenants = h("section", { "aria-label": "Tenants" });
-  main.replaceChildren(h("h1", { text: "Queue" }), numbers, h("h2", { text: "Tenants" }), tenants);
+  const renders = h("section", { "aria-label": "Renders that run" });
+  main.replaceChildren(h("h1", { text: "Queue" }), numbers, h("h2", { text: "Renders that run" }), renders, h("h2", { text: "Tenants" }), tenants);
   let last = "";
   while (!signal.aborted) {
     try {
@@ -35,6 +36,18 @@ export async function show(main, _, signal, connection) {
       ["Oldest", oldest],
     ];
     numbers.replaceChildren(...pairs.map(([name, value]) => h("div", {}, h("dt", { text: name }), h("dd", { text: value }))));
+    const running = now.renders.map((render) => [
+      h("a", { href: `#/render/${encodeURIComponent(render.namespace)}/${encodeURIComponent(render.name)}`, text: render.name }),
+      render.namespace,
+      duration(render.elapsedMicroseconds),
+      render.function ?? "",
+    ]);
+    // Whoever stands on a link stays there.
+    const at = renders.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    renders.replaceChildren(
+      running.length ? table("Renders that run", ["Revision", "Namespace", "For", "Function"], running) : h("p", { text: "None." }),
+    );
+    if (at) [...renders.querySelectorAll("a")].find((link) => link.getAttribute("href") === at)?.focus();
     const rows = now.tenants.map((tenant) => [tenant.namespace, tenant.repository, tenant.waiting, tenant.running].map(String));
     const note = now.partial ? "These are the oldest; there are more than are counted here." : "";
     tenants.replaceChildren(
