@@ -173,3 +173,33 @@ async fn files_are_applied_by_several_managers() {
     }))).await);
     assert!(missing.message.contains("make the packagerevision of this name first"), "{}", missing.message);
 }
+
+#[tokio::test]
+async fn each_file_has_its_managers_and_a_render_is_none() {
+    let world = World::new().await;
+    let name = world.draft("a", "v1").await.metadata.name.unwrap();
+    let apply = async |manager: &str, files: serde_json::Value, force: bool| {
+        let object = json!({
+            "apiVersion": "porch.kpt.dev/v1alpha1", "kind": "PackageRevisionResources",
+            "metadata": {"name": name}, "spec": {"resources": files},
+        });
+        let parameters = PatchParams { force, ..PatchParams::apply(manager) };
+        world.resources().patch(&name, &parameters, &Patch::Apply(object)).await
+    };
+    // The Kptfile was there before anybody applied it, so that it must be taken.
+    let mine = json!({"Kptfile": KPTFILE, "a.yaml": "kind: A\n"});
+    apply("one", mine.clone(), true).await.unwrap();
+    world.rendered(&name).await;
+    let rendered = world.resources().get(&name).await.unwrap();
+    assert_ne!(rendered.data["spec"]["resources"]["Kptfile"], KPTFILE, "the render has changed it");
+    apply("one", mine, false).await.unwrap();
+    apply("two", json!({"b.yaml": "kind: B\n"}), false).await.unwrap();
+    let conflict = refused(apply("two", json!({"a.yaml": "kind: Other\n"}), false).await);
+    assert_eq!((conflict.code, &*conflict.reason), (409, "Conflict"));
+    assert_eq!(conflict.details.unwrap().causes[0].field, ".spec.resources.a.yaml");
+    let left = apply("one", json!({"Kptfile": KPTFILE}), false).await.unwrap();
+    let files = left.data["spec"]["resources"].as_object().unwrap();
+    assert!(!files.contains_key("a.yaml"), "nobody applies it any more");
+    assert!(files.contains_key("b.yaml") && files.contains_key("README.md"), "another one does, and nobody ever did");
+    world.rendered(&name).await;
+}
