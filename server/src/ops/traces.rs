@@ -2,7 +2,7 @@
 //!
 //! Everything about OpenTelemetry is here, as its versions change often.
 
-use axum::http::{HeaderMap, Request};
+use axum::http::Request;
 use tracing::Span;
 
 /// The span of a request; what is told within it carries its fields. With traces it is a part of its sender's trace
@@ -15,7 +15,7 @@ pub(crate) fn request_span<B>(request: &Request<B>) -> Span {
 }
 
 #[cfg(not(feature = "otlp"))]
-fn follow(_: &Span, _: &HeaderMap) {}
+fn follow(_: &Span, _: &axum::http::HeaderMap) {}
 
 #[cfg(feature = "otlp")]
 pub(crate) use otlp::{Traces, layer};
