@@ -161,7 +161,7 @@ mod tests {
             more: false,
             deleted: false,
         };
-        let mut incoming = Incoming::new(limits);
+        let mut incoming = Incoming::new(limits.clone());
         incoming.add(Files { chunks: vec![chunk("a", 5), chunk("b", 5)] }).unwrap();
         assert!(incoming.add(Files { chunks: vec![chunk("c", 0)] }).unwrap_err().message().contains("package.files"));
         let mut incoming = Incoming::new(limits);
