@@ -53,9 +53,14 @@ impl Authenticator {
 }
 
 impl Identify for Authenticator {
-    /// Over gRPC, who brings no credentials is nobody, and the roles say what nobody may do: Porch sends none.
+    /// Over gRPC there are no certificates. What may be called without credentials, as Porch sends none, is not asked here.
     fn identify(&self, authorization: Option<&str>) -> Result<Identity, String> {
-        let (Some((_, tokens)), Some(text)) = (&self.tokens, authorization) else { return Ok(Identity::anonymous()) };
+        if !self.required {
+            return Ok(Identity::anonymous());
+        }
+        let (Some((_, tokens)), Some(text)) = (&self.tokens, authorization) else {
+            return Err("a token is needed in the metadata `authorization`: `Bearer TOKEN`".to_owned());
+        };
         let known = token_of(text).and_then(|token| tokens.load().identity(token, Timestamp::now()));
         known.ok_or_else(|| "the token is not known here, or has expired".to_owned())
     }
@@ -149,7 +154,7 @@ mod tests {
         let authenticator = Authenticator::new(Some(&file), false).expect("right");
         let who = |text: Option<&str>| Identify::identify(&authenticator, text).map(|who| who.user.to_string());
         assert_eq!(who(Some(&format!("Bearer {token}"))), Ok("ann".into()));
-        assert_eq!(who(None), Ok("system:anonymous".into()));
+        assert!(who(None).is_err_and(|text| text.contains("Bearer TOKEN")));
         assert!(who(Some("Bearer wrong")).is_err() && who(Some("Basic YTpi")).is_err());
     }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::compiler::CompilerFields;
+use super::grpc::GrpcFields;
 use super::limits::{LimitFields, ProfileFields};
 use super::units::{Number, Size, Span};
 
@@ -28,6 +29,8 @@ pub(crate) struct File {
     pub(super) store: Option<PathBuf>,
     /// Where to listen. Restart.
     pub(super) listen: ListenFields,
+    /// gRPC, where `listen.grpc` says that there is some. Restart.
+    pub(super) grpc: GrpcFields,
     /// Certificates; without them there is no TLS. Restart; the files themselves are read anew when they change.
     pub(super) tls: Option<TlsFields>,
     /// Who may do what. Restart; the files themselves are read anew when they change.

@@ -4,6 +4,7 @@ mod compiler;
 mod document;
 mod error;
 mod file;
+mod grpc;
 mod header;
 mod limits;
 mod renders;

@@ -15,6 +15,7 @@ use super::error::ConfigError;
 use super::file::{File, ListenFields, ModuleFields, QuotaFields, RequestFields};
 use super::header::Header;
 use super::limits::LimitFields;
+use crate::grpc;
 use crate::ops::{Address, RequestLimits, TlsFiles};
 
 /// The kind of the file.
@@ -31,6 +32,8 @@ pub struct ServerConfig {
     pub api: Address,
     /// Where gRPC listens, if it does.
     pub grpc: Option<Address>,
+    /// What gRPC takes, and what it does.
+    pub grpc_settings: grpc::Settings,
     /// Certificates.
     pub tls: Option<TlsFiles>,
     /// The file of tokens.
@@ -292,6 +295,7 @@ impl ServerConfig {
             store,
             api,
             grpc,
+            grpc_settings: file.grpc.settings(path)?,
             tls,
             tokens,
             roles,
@@ -336,6 +340,7 @@ impl ServerConfig {
         let parts = [
             ("store", self.store != other.store),
             ("listen", self.api != other.api || self.grpc != other.grpc),
+            ("grpc", self.grpc_settings != other.grpc_settings),
             ("tls", self.tls != other.tls),
             ("access", self.tokens != other.tokens || self.roles != other.roles),
             ("compiler", self.compiler != other.compiler),

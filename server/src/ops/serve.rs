@@ -161,19 +161,21 @@ impl Server {
             limits: api::ApiLimits { body_bytes: usize::MAX, ..api::ApiLimits::default() },
             store_limits: StoreLimits::default(),
         });
-        let page = ui::Ui { scheduler: scheduler.clone(), renders: records, authorizer: Arc::clone(&authorizer) };
         let grpc = match &config.grpc {
             None => None,
             Some(address) => {
                 let parts = grpc::Parts {
-                    settings: grpc::Settings { drain: config.drain.requests, ..grpc::Settings::default() },
+                    settings: grpc::Settings { drain: config.drain.requests, ..config.grpc_settings.clone() },
                     renders: Arc::clone(&settings) as _,
                     authorizer: Arc::clone(&authorizer),
                     identify: Arc::clone(&authenticator) as _,
                 };
-                Some((grpc::Services::new(parts).await?, grpc::Listener::bind(&address.to_string()).await?))
+                let revisions = grpc::Revisions { scheduler: scheduler.clone(), renders: Arc::clone(&records) };
+                let services = grpc::Services::with_revisions(parts, revisions).await?;
+                Some((services, grpc::Listener::bind(&address.to_string()).await?))
             }
         };
+        let page = ui::Ui { scheduler: scheduler.clone(), renders: records, authorizer: Arc::clone(&authorizer) };
         let addresses =
             Addresses { api, tls: tls.is_some(), grpc: grpc.as_ref().map(|(_, listener)| listener.address()) };
 
