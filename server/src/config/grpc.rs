@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fallback_has_an_address_and_rules() {
+    fn what_is_said_goes_before_the_defaults() {
         let settings = read("prefixes: [reg.io/fn]\nsendBytes: 6MiB\nqueue: 7\n").expect("right");
         assert_eq!(
             (&*settings.prefixes, settings.send_bytes, settings.queue),

@@ -41,12 +41,13 @@ pub(crate) fn deadline(timeout: Duration) -> Status {
 }
 
 pub(crate) fn message_too_large(most: usize) -> Status {
-    let text = format!("the request is larger than the {most} bytes that this server reads (`receive_bytes`)");
+    let text = format!("the request is larger than the {most} bytes that this server reads (`grpc.receiveBytes`)");
     Status::resource_exhausted(text)
 }
 
 pub(crate) fn too_much_held(most: u64, after: Duration) -> Status {
-    let text = format!("all requests together hold more than the {most} bytes that they may (`held_bytes`); try again");
+    let text =
+        format!("all requests together hold more than the {most} bytes that they may (`grpc.heldBytes`); try again");
     come_back(Code::ResourceExhausted, &text, after)
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn too_much_held(most: u64, after: Duration) -> Status {
 pub(crate) const LEAVING: &str = "this server stops; go on with another one";
 
 pub(crate) fn too_many_last(most: usize, after: Duration) -> Status {
-    let text = format!("{most} calls that last are there already (`lasting`); try again");
+    let text = format!("{most} calls that last are there already (`grpc.lasting`); try again");
     come_back(Code::ResourceExhausted, &text, after)
 }
 

@@ -195,7 +195,7 @@ async fn five_megabytes_pass_and_each_bound_on_bytes_is_said() {
     let small = Server::start(Settings { receive_bytes: 1 << 20, ..settings() }).await;
     let status = call(&small, image, &large).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
-    assert!(status.message().contains("`receive_bytes`"), "{status}");
+    assert!(status.message().contains("`grpc.receiveBytes`"), "{status}");
 
     let small = Server::start(Settings { send_bytes: 1 << 20, ..settings() }).await;
     assert_eq!(call(&small, image, &large).await.unwrap_err().code(), Code::ResourceExhausted);
@@ -217,7 +217,7 @@ async fn requests_that_wait_are_held_within_a_bound() {
         }
     };
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
-    assert!(status.message().contains("`held_bytes`") && comes_back(&status), "{status:?}");
+    assert!(status.message().contains("`grpc.heldBytes`") && comes_back(&status), "{status:?}");
     spinning.abort();
 }
 

@@ -192,7 +192,7 @@ async fn a_watch_ends_with_the_server_and_with_its_time_and_is_one_of_so_many() 
     };
     let status = client.watch(WatchRequest::default()).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
-    assert!(status.message().contains("`lasting`"), "{status}");
+    assert!(status.message().contains("`grpc.lasting`"), "{status}");
     assert!(matches!(watch.message().await.unwrap().unwrap().message, Some(Told::Listed(_))));
     let stopped = server.stop();
     let status = watch.message().await.unwrap_err();

@@ -66,7 +66,7 @@ pub(super) fn not_allowed(image: &str, prefixes: &[String]) -> Status {
 pub(super) fn response_too_large(image: &str, size: usize, most: usize) -> Status {
     let text = format!(
         "function `{image}` passed, and its answer of {size} bytes is larger than the {most} that may be sent; raise the \
-         limit of the client and `send_bytes` of the server, or make the package smaller"
+         limit of the client and `grpc.sendBytes` of the server, or make the package smaller"
     );
     Status::resource_exhausted(safe(&text))
 }
