@@ -342,7 +342,7 @@ fn check_task(task: &Task, causes: &mut Vec<Cause>) {
 mod tests {
     use super::*;
 
-    fn faults(task: Value) -> Vec<String> {
+    fn faults(task: &Value) -> Vec<String> {
         let spec = serde_json::json!({"packageName": "p", "repository": "r", "workspaceName": "w", "tasks": [task]});
         let wanted = body::typed(serde_json::json!({ "spec": spec }), KIND).unwrap();
         match check(&wanted, "ns") {
@@ -360,14 +360,14 @@ mod tests {
             serde_json::json!({"type": "edit", "edit": {"sourceRef": {"name": "a"}}}),
         ];
         for task in ok {
-            assert_eq!(faults(task.clone()), [""; 0], "{task}");
+            assert_eq!(faults(&task), [""; 0], "{task}");
         }
         let git = serde_json::json!({"type": "clone", "clone": {"upstreamRef": {"type": "git", "git": {"repo": "x"}}}});
-        assert_eq!(faults(git), ["spec.tasks[0].clone.upstreamRef"]);
-        assert_eq!(faults(serde_json::json!({"type": "clone"})), ["spec.tasks[0].clone.upstreamRef.upstreamRef.name"]);
-        assert_eq!(faults(serde_json::json!({"type": "edit"})), ["spec.tasks[0].edit.sourceRef.name"]);
-        assert_eq!(faults(serde_json::json!({"type": "upgrade"})), ["spec.tasks[0].type"]);
-        assert_eq!(faults(serde_json::json!({"type": "other"})), ["spec.tasks[0].type"]);
-        assert_eq!(faults(serde_json::json!({"type": "init", "edit": {}})), ["spec.tasks[0].edit"]);
+        assert_eq!(faults(&git), ["spec.tasks[0].clone.upstreamRef"]);
+        assert_eq!(faults(&serde_json::json!({"type": "clone"})), ["spec.tasks[0].clone.upstreamRef.upstreamRef.name"]);
+        assert_eq!(faults(&serde_json::json!({"type": "edit"})), ["spec.tasks[0].edit.sourceRef.name"]);
+        assert_eq!(faults(&serde_json::json!({"type": "upgrade"})), ["spec.tasks[0].type"]);
+        assert_eq!(faults(&serde_json::json!({"type": "other"})), ["spec.tasks[0].type"]);
+        assert_eq!(faults(&serde_json::json!({"type": "init", "edit": {}})), ["spec.tasks[0].edit"]);
     }
 }

@@ -112,7 +112,7 @@ mod tests {
 
     /// Work that lasts until it is told to stop.
     fn until_cancelled(token: &CancelToken) {
-        while !token.wait_timeout(Duration::from_secs(60)) {}
+        while !token.wait_timeout(Duration::from_mins(1)) {}
     }
 
     #[tokio::test]
@@ -161,7 +161,7 @@ mod tests {
         tokio::task::spawn_blocking(move || begun.recv()).await.unwrap().unwrap();
         assert_eq!(pool.permits.available_permits(), 0);
         call.abort();
-        assert_eq!(pool.run(|token| token.is_cancelled()).await, Ok(false));
+        assert_eq!(pool.run(CancelToken::is_cancelled).await, Ok(false));
     }
 
     #[tokio::test]

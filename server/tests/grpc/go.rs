@@ -206,8 +206,10 @@ async fn two_servers_restarted_in_turn_under_load_fail_no_call() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = load_program(directory.path()).await;
     let balancer = Balancer::start().await;
-    let mut servers = vec![server().await, server().await];
-    servers.iter().for_each(|server| balancer.add(server));
+    let mut servers = [server().await, server().await];
+    for server in &servers {
+        balancer.add(server);
+    }
     let mut load = Command::new(program)
         .args(["-target", &balancer.address, "-callers", "20"])
         .stdin(Stdio::piped())
@@ -222,7 +224,7 @@ async fn two_servers_restarted_in_turn_under_load_fail_no_call() {
         let mut old = std::mem::replace(&mut servers[turn % 2], server().await);
         balancer.remove(&old);
         let stopped = old.stop();
-        tokio::time::timeout(Duration::from_secs(60), stopped).await.expect("no call hangs").expect("no panic");
+        tokio::time::timeout(Duration::from_mins(1), stopped).await.expect("no call hangs").expect("no panic");
         balancer.add(&servers[turn % 2]);
     }
     // The end of its standard input ends it.

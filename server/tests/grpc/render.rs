@@ -1,6 +1,7 @@
 //! `RenderService/Render`: whole packages that nobody keeps.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use portico_server::grpc::Settings;
 use portico_server::grpc::proto::v1::render_event::Kind;
@@ -18,7 +19,7 @@ pub(crate) fn package(functions: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut kptfile =
         "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\npipeline:\n  mutators:\n".to_owned();
     for function in functions {
-        kptfile.push_str(&format!("  - image: probe.local/{function}:v1\n"));
+        writeln!(kptfile, "  - image: probe.local/{function}:v1").expect("text takes text");
     }
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # mine\n";
     vec![
@@ -90,7 +91,7 @@ async fn a_package_goes_in_and_what_changed_comes_out() {
     assert!(outcome.results_yaml.contains("kind: FunctionResultList"), "{}", outcome.results_yaml);
     // Nothing but the status has changed.
     assert_eq!(rendered.files.keys().collect::<Vec<_>>(), ["Kptfile"]);
-    let kinds: Vec<Kind> = rendered.events.iter().map(|event| event.kind()).collect();
+    let kinds: Vec<Kind> = rendered.events.iter().map(RenderEvent::kind).collect();
     let expected = [
         Kind::PackageStarted,
         Kind::StepStarted,

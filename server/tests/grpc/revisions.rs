@@ -21,12 +21,12 @@ async fn server(workers: usize) -> Server {
     Server::with_revisions(settings(), Arc::new(AllowAll), workers).await
 }
 
-fn key(name: &str) -> Option<Key> {
-    Some(Key { namespace: "team".to_owned(), name: name.to_owned(), uid: String::new() })
+fn key(name: &str) -> Key {
+    Key { namespace: "team".to_owned(), name: name.to_owned(), uid: String::new() }
 }
 
 fn begin(name: &str) -> ScheduleBegin {
-    ScheduleBegin { key: key(name), repository: "blueprints".to_owned(), ..ScheduleBegin::default() }
+    ScheduleBegin { key: Some(key(name)), repository: "blueprints".to_owned(), ..ScheduleBegin::default() }
 }
 
 async fn schedule(
@@ -74,7 +74,7 @@ async fn what_is_scheduled_is_rendered_and_can_be_read() {
     assert_eq!(ended.source_version, "abc");
 
     let mut client = server.renders().await;
-    let request = GetRequest { key: key("app"), with_files: true };
+    let request = GetRequest { key: Some(key("app")), with_files: true };
     let mut answer = client.get(request).await.unwrap().into_inner();
     let first = answer.message().await.unwrap().unwrap().message;
     assert!(matches!(first, Some(Got::Revision(got)) if got.content_version == ended.content_version));
@@ -83,7 +83,7 @@ async fn what_is_scheduled_is_rendered_and_can_be_read() {
     assert_eq!(paths, ["Kptfile", "README.md", "a.yaml"]);
     assert!(answer.message().await.unwrap().is_none());
 
-    let request = LogsRequest { key: key("app"), ..LogsRequest::default() };
+    let request = LogsRequest { key: Some(key("app")), ..LogsRequest::default() };
     let mut logs = client.logs(request).await.unwrap().into_inner();
     let mut text = Vec::new();
     while let Some(piece) = logs.message().await.unwrap() {
@@ -207,12 +207,12 @@ async fn what_spins_is_cancelled_and_its_end_recorded() {
     schedule(&server, begin("app"), Some(&["spin"])).await.unwrap();
     let mut client = server.renders().await;
     let reason = "nobody wants it\nany more".to_owned();
-    client.cancel(CancelRequest { key: key("app"), reason }).await.unwrap();
+    client.cancel(CancelRequest { key: Some(key("app")), reason }).await.unwrap();
     let (ended, _) = until_rendered(&server, "app").await;
     let condition = ended.conditions.iter().find(|condition| condition.r#type == "Rendered").unwrap();
     assert_eq!((&*condition.status, &*condition.reason), ("False", "Cancelled"));
     assert!(condition.message.contains("nobody wants it | any more"), "{}", condition.message);
-    let absent = client.cancel(CancelRequest { key: key("absent"), reason: String::new() }).await.unwrap_err();
+    let absent = client.cancel(CancelRequest { key: Some(key("absent")), reason: String::new() }).await.unwrap_err();
     assert_eq!(absent.code(), Code::NotFound);
 }
 

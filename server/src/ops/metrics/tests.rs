@@ -18,6 +18,12 @@ use tower::ServiceExt as _;
 use super::functions::without_version;
 use super::*;
 
+/// The value of a series that counts.
+#[expect(clippy::cast_sign_loss, reason = "what counts is never negative: a test that says otherwise is told 0")]
+fn count(text: &str, series: &str) -> u64 {
+    value(text, series) as u64
+}
+
 /// The value of a series, as it stands there: its name with its labels.
 fn value(text: &str, series: &str) -> f64 {
     let found = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
@@ -73,14 +79,14 @@ fn functions_are_told_apart_by_their_image_without_its_version() {
     metrics.step(&step("", StepState::Passed, 0));
     metrics.step(&step("strange\"\n\\name", StepState::Passed, 0));
     let text = text(&metrics);
-    assert_eq!(value(&text, "portico_function_runs_total{image=\"fn/a\",outcome=\"passed\"}") as u64, 1);
-    assert_eq!(value(&text, "portico_function_runs_total{image=\"fn/a\",outcome=\"failed\"}") as u64, 1);
-    assert_eq!(value(&text, "portico_function_fuel_total{image=\"fn/a\"}") as u64, 12);
-    assert_eq!(value(&text, "portico_function_duration_seconds_count{image=\"fn/a\"}") as u64, 2);
-    assert_eq!(value(&text, "portico_function_memory_bytes_bucket{image=\"fn/a\",le=\"1.048576e+06\"}") as u64, 0);
-    assert_eq!(value(&text, "portico_function_memory_bytes_bucket{image=\"fn/a\",le=\"4.194304e+06\"}") as u64, 2);
-    assert_eq!(value(&text, "portico_function_runs_total{image=\"exec\",outcome=\"passed\"}") as u64, 1);
-    assert_eq!(value(&text, "portico_function_memory_bytes_count{image=\"exec\"}") as u64, 0);
+    assert_eq!(count(&text, "portico_function_runs_total{image=\"fn/a\",outcome=\"passed\"}"), 1);
+    assert_eq!(count(&text, "portico_function_runs_total{image=\"fn/a\",outcome=\"failed\"}"), 1);
+    assert_eq!(count(&text, "portico_function_fuel_total{image=\"fn/a\"}"), 12);
+    assert_eq!(count(&text, "portico_function_duration_seconds_count{image=\"fn/a\"}"), 2);
+    assert_eq!(count(&text, "portico_function_memory_bytes_bucket{image=\"fn/a\",le=\"1.048576e+06\"}"), 0);
+    assert_eq!(count(&text, "portico_function_memory_bytes_bucket{image=\"fn/a\",le=\"4.194304e+06\"}"), 2);
+    assert_eq!(count(&text, "portico_function_runs_total{image=\"exec\",outcome=\"passed\"}"), 1);
+    assert_eq!(count(&text, "portico_function_memory_bytes_count{image=\"exec\"}"), 0);
     assert!(text.contains(r#"{image="strange\"\n\\name",outcome="passed"} 1"#), "no label ends early");
 }
 
@@ -94,8 +100,8 @@ fn names_of_functions_are_bounded() {
     let text = text(&metrics);
     let images = text.lines().filter(|line| line.starts_with("portico_function_fuel_total")).count();
     assert_eq!(images, FUNCTIONS + 1);
-    assert_eq!(value(&text, "portico_function_fuel_total{image=\"other\"}") as u64, 300);
-    assert_eq!(value(&text, "portico_function_fuel_total{image=\"fn/made-up-0\"}") as u64, 2);
+    assert_eq!(count(&text, "portico_function_fuel_total{image=\"other\"}"), 300);
+    assert_eq!(count(&text, "portico_function_fuel_total{image=\"fn/made-up-0\"}"), 2);
 }
 
 #[test]
@@ -110,10 +116,10 @@ fn what_is_known_beforehand_is_there_from_the_first_scrape_on() {
         "portico_scheduler_turn_seconds_count",
         "workqueue_queue_duration_seconds_count{name=\"renders\"}",
     ] {
-        assert_eq!(value(&text, series) as u64, 0, "{series}");
+        assert_eq!(count(&text, series), 0, "{series}");
     }
-    assert_eq!(value(&text, "portico_requests_refused_total{limit=\"requests_in_flight\"}") as u64, 1);
-    assert_eq!(value(&text, "portico_configuration_current") as u64, 1);
+    assert_eq!(count(&text, "portico_requests_refused_total{limit=\"requests_in_flight\"}"), 1);
+    assert_eq!(count(&text, "portico_configuration_current"), 1);
     assert!(value(&text, "process_start_time_seconds") > 1_600_000_000.0);
     if cfg!(target_os = "linux") {
         assert!(value(&text, "process_resident_memory_bytes") > 1_000_000.0);
@@ -199,16 +205,16 @@ async fn a_scheduler_at_work_shows_what_waits_runs_and_became_of_it() {
     store.update(&first.key, late, ClientUpdate::files(package("good"))).await.unwrap_err();
     let before = text(&metrics);
     well_formed(&before);
-    assert_eq!(value(&before, "portico_queue_revisions{state=\"ready\"}") as u64, 3);
-    assert_eq!(value(&before, "workqueue_depth{name=\"renders\"}") as u64, 3);
-    assert_eq!(value(&before, "workqueue_adds_total{name=\"renders\"}") as u64, 3);
+    assert_eq!(count(&before, "portico_queue_revisions{state=\"ready\"}"), 3);
+    assert_eq!(count(&before, "workqueue_depth{name=\"renders\"}"), 3);
+    assert_eq!(count(&before, "workqueue_adds_total{name=\"renders\"}"), 3);
     assert!(value(&before, "portico_queue_oldest_seconds") > 0.0);
-    assert_eq!(value(&before, "portico_workers") as u64, 0);
+    assert_eq!(count(&before, "portico_workers"), 0);
 
     scheduler.start_processing(1);
     tokio::task::block_in_place(|| began.recv().unwrap());
     let during = text(&metrics);
-    assert_eq!(value(&during, "portico_queue_revisions{state=\"running\"}") as u64, 1);
+    assert_eq!(count(&during, "portico_queue_revisions{state=\"running\"}"), 1);
     assert!(value(&during, "workqueue_longest_running_processor_seconds{name=\"renders\"}") > 0.0);
     go_on.send(()).unwrap();
     go_on.send(()).unwrap();
@@ -243,7 +249,7 @@ async fn a_scheduler_at_work_shows_what_waits_runs_and_became_of_it() {
         ("portico_configuration_reloads_total{result=\"refused\"}", 1),
         ("portico_configuration_current", 0),
     ] {
-        assert_eq!(value(&after, series) as u64, expected, "{series}\n{after}");
+        assert_eq!(count(&after, series), expected, "{series}\n{after}");
     }
     assert!(value(&after, "portico_writes_total{outcome=\"executed\"}") >= 3.0);
     assert!(value(&after, "portico_scheduler_turn_seconds_count") >= value(&after, "portico_scheduler_events_total"));
@@ -271,6 +277,6 @@ async fn a_scheduler_at_work_shows_what_waits_runs_and_became_of_it() {
     assert!(kind.starts_with("application/openmetrics-text") && body.ends_with("# EOF\n"), "{kind}");
     let (kind, body) = serve("*/*").await;
     assert!(kind.starts_with("text/plain; version=0.0.4") && !body.contains("# EOF"), "{kind}");
-    assert_eq!(value(&body, "portico_renders_started_total") as u64, 3);
+    assert_eq!(count(&body, "portico_renders_started_total"), 3);
     scheduler.close().await;
 }
