@@ -166,12 +166,12 @@ async fn from_004_nothing_is_processed_before_the_own_registration_is_seen() {
     assert!(!presence.may_work(clock.now_ms()), "nothing is seen yet");
     let me = store.register(registration("me")).await.unwrap();
     assert!(!presence.may_work(clock.now_ms()), "having registered is not having seen it");
-    presence.saw(&me, store.heartbeat(&me).await.unwrap());
+    presence.saw(&me, store.heartbeat(&me, &[]).await.unwrap());
     assert!(presence.may_work(clock.now_ms()));
 
     // The connection breaks; the server forgets who was there.
     store.partition(true);
-    assert!(store.heartbeat(&me).await.is_err());
+    assert!(store.heartbeat(&me, &[]).await.is_err());
     presence.lost();
     base.forget_registrations();
     for i in 0..3000 {
@@ -183,12 +183,12 @@ async fn from_004_nothing_is_processed_before_the_own_registration_is_seen() {
     assert_eq!(cache.len(), 3000);
     assert!(!presence.may_work(clock.now_ms()));
     assert!(matches!(store.claim(&me, &cache[0].key).await, Err(StoreError::NotRegistered(_))));
-    assert!(matches!(store.heartbeat(&me).await, Err(StoreError::NotRegistered(_))));
+    assert!(matches!(store.heartbeat(&me, &[]).await, Err(StoreError::NotRegistered(_))));
     let again = store.register(registration("me")).await.unwrap();
     // Another's view, and the old registration of the same name, are not it.
     presence.saw(&again, vec![me.clone()]);
     assert!(!presence.may_work(clock.now_ms()));
-    presence.saw(&again, store.heartbeat(&again).await.unwrap());
+    presence.saw(&again, store.heartbeat(&again, &[]).await.unwrap());
     assert!(presence.may_work(clock.now_ms()));
     assert!(matches!(store.claim(&again, &cache[0].key).await.unwrap(), ClaimOutcome::Claimed(..)));
     // And no longer than the lease that was seen.
@@ -234,7 +234,7 @@ async fn scheduler(
     claims: &AtomicUsize,
     renders: &AtomicUsize,
 ) -> usize {
-    let (all, id) = (store.heartbeat(me).await.unwrap(), &me.registration.id);
+    let (all, id) = (store.heartbeat(me, &[]).await.unwrap(), &me.registration.id);
     let mut watch = store.watch(store.page(Select::All, None, 1).await.unwrap().version).await.unwrap();
     // The cache: what waits, kept by the watch.
     let mut waiting: BTreeMap<(usize, Reverse<u64>), RevisionKey> = BTreeMap::new();

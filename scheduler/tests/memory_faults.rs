@@ -142,7 +142,7 @@ async fn a_session_is_cut_off_and_joins_again() {
     let me = Registration { id, version: "1".into(), catalog: "c".into(), memory: 1 };
     let me = store.register(me).await.unwrap();
     base.forget_registrations();
-    assert!(matches!(store.heartbeat(&me).await, Err(StoreError::NotRegistered(_))));
+    assert!(matches!(store.heartbeat(&me, &[]).await, Err(StoreError::NotRegistered(_))));
 }
 
 #[tokio::test]

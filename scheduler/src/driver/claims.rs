@@ -1,8 +1,11 @@
 //! One of several schedulers on one store.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::inner::{Inner, failure};
 use crate::core::{Acquired, Event, Peers};
@@ -20,6 +23,8 @@ pub(super) struct Sharing {
 struct Membership {
     instance: Option<Instance>,
     presence: Presence,
+    /// The claims that it knows of, by their fence: those that were answered and not given back. Heartbeats name them.
+    held: HashMap<u64, Claim>,
 }
 
 impl Sharing {
@@ -41,11 +46,25 @@ impl Sharing {
             };
             instance
         };
+        let asked = Instant::now();
         match store.claim(&instance, key).await {
             Ok(ClaimOutcome::Claimed(claim, _)) => {
-                // Answered so late that its registration has ended: the claim ended with it, and others may have theirs.
-                let current = self.lock().instance.as_ref().is_some_and(|now| now.epoch == instance.epoch);
-                if current { Ok(claim) } else { Err(Acquired::Held(self.lease / 3)) }
+                let in_time = {
+                    let mut state = self.lock();
+                    // Answered so late that its registration has ended, or heartbeats have not named it for a lease: the
+                    // claim ended, and others may have theirs.
+                    let current = state.instance.as_ref().is_some_and(|now| now.epoch == instance.epoch);
+                    let in_time = current && asked.elapsed() < self.lease;
+                    if in_time {
+                        state.held.insert(claim.fence, claim.clone());
+                    }
+                    in_time
+                };
+                if in_time {
+                    return Ok(claim);
+                }
+                self.release(store, &claim).await;
+                Err(Acquired::Held(self.lease / 3))
             }
             Ok(ClaimOutcome::Held { until_ms, .. }) => {
                 Err(Acquired::Held(Duration::from_millis(until_ms.saturating_sub(now_ms).max(1))))
@@ -57,6 +76,15 @@ impl Sharing {
                 Err(Acquired::Held(self.lease / 3))
             }
             Err(error) => Err(Acquired::Failed(failure(&error))),
+        }
+    }
+
+    /// Gives a claim back.
+    pub(super) async fn release<S: Claims>(&self, store: &S, claim: &Claim) {
+        // First of all: heartbeats name it no more, and it ends even if the store never hears of this.
+        self.lock().held.remove(&claim.fence);
+        if let Err(error) = store.release(claim).await {
+            tracing::debug!(key = %claim.key, %error, "a claim was not given back; it ends with its lease");
         }
     }
 
@@ -84,16 +112,17 @@ impl Sharing {
 
     /// Registers, or keeps the registration alive. Whether it may work, and whether that changed.
     async fn beat<S: Claims>(&self, store: &S) -> (bool, bool) {
-        let (instance, before) = {
+        let (instance, held, before) = {
             let state = self.lock();
-            (state.instance.clone(), !state.presence.all().is_empty())
+            let held: Vec<_> = state.held.values().cloned().collect();
+            (state.instance.clone(), held, !state.presence.all().is_empty())
         };
         let beaten = async {
             let instance = match instance {
                 Some(instance) => instance,
                 None => store.register(self.registration.clone()).await?,
             };
-            let all = store.heartbeat(&instance).await;
+            let all = store.heartbeat(&instance, &held).await;
             Ok((instance, all?))
         };
         let result: Result<_, StoreError> = beaten.await;
@@ -170,18 +199,78 @@ mod tests {
     use super::*;
     use crate::model::Files;
     use crate::store::memory::{Fault, FaultPlan, Operation, Point};
-    use crate::store::{InstanceId, MemoryStore, NewRevision};
+    use crate::store::{Clock, InstanceId, MemoryStore, NewRevision, StoreLimits, VirtualClock};
+
+    const LEASE: Duration = Duration::from_secs(15);
+
+    fn sharing(id: &str) -> Sharing {
+        let (version, catalog) = ("1".to_owned(), "catalog".to_owned());
+        Sharing::new(Registration { id: InstanceId(id.into()), version, catalog, memory: 0 }, LEASE)
+    }
+
+    async fn draft(store: &MemoryStore) -> RevisionKey {
+        let files = Files::new(BTreeMap::from([("Kptfile".to_owned(), Bytes::from_static(b"new"))]));
+        store.create(NewRevision::new("ns", "a", "repo", files)).await.unwrap().key
+    }
+
+    /// Both send their heartbeats for more than a lease.
+    async fn beat_on(clock: &VirtualClock, one: (&Sharing, &MemoryStore), other: (&Sharing, &MemoryStore)) {
+        for _ in 0..4 {
+            clock.advance_ms(5_000);
+            for (sharing, store) in [one, other] {
+                assert_eq!(sharing.beat(store).await, (true, false));
+            }
+        }
+    }
+
+    /// Either the claim's answer was lost, or the word that it is given back: its holder lives on and others get it.
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_that_nobody_knows_of_ends_while_its_holder_lives() {
+        for lost in [Operation::Claim, Operation::Release] {
+            let clock = VirtualClock::starting_at(1_000);
+            let truth = MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>, StoreLimits::default(), LEASE);
+            let key = draft(&truth).await;
+            let point = if lost == Operation::Claim { Point::After(lost) } else { Point::Before(lost) };
+            let store = truth.session(FaultPlan::default().on(point, 1, Fault::Unavailable { retry_after: None }));
+            let (me, other) = (sharing("me"), sharing("other"));
+            assert_eq!(me.beat(&store).await, (true, true));
+            assert_eq!(other.beat(&truth).await, (true, true));
+            match me.claim(&store, &key, clock.now_ms()).await {
+                Ok(claim) => {
+                    beat_on(&clock, (&me, &store), (&other, &truth)).await;
+                    assert_eq!(truth.claims_held(), 1, "named by its heartbeats for longer than a lease");
+                    me.release(&store, &claim).await;
+                }
+                Err(failed) => assert!(matches!(failed, Acquired::Failed(_)), "{failed:?}"),
+            }
+            assert_eq!(truth.claims_held(), 1, "the store knows no better");
+            assert!(matches!(other.claim(&truth, &key, clock.now_ms()).await, Err(Acquired::Held(_))));
+            beat_on(&clock, (&me, &store), (&other, &truth)).await;
+            assert_eq!(truth.claims_held(), 0, "lost: {lost:?}");
+            assert!(other.claim(&truth, &key, clock.now_ms()).await.is_ok());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_that_is_answered_after_a_lease_is_given_back() {
+        let truth = MemoryStore::default();
+        let key = draft(&truth).await;
+        let store = truth.session(FaultPlan::default().on(Point::After(Operation::Claim), 1, Fault::Delay(LEASE)));
+        let me = sharing("me");
+        assert_eq!(me.beat(&store).await, (true, true));
+        let late = me.claim(&store, &key, 0).await;
+        assert!(matches!(late, Err(Acquired::Held(_))), "no heartbeat has named it: {late:?}");
+        assert_eq!(truth.claims_held(), 0);
+        assert!(me.claim(&store, &key, 0).await.is_ok());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_that_is_answered_after_its_registration_ended_is_not_worked_on() {
         let truth = MemoryStore::default();
-        let files = Files::new(BTreeMap::from([("Kptfile".to_owned(), Bytes::from_static(b"new"))]));
-        let key = truth.create(NewRevision::new("ns", "a", "repo", files)).await.unwrap().key;
+        let key = draft(&truth).await;
         let slow = Fault::Delay(Duration::from_mins(1));
         let store = truth.session(FaultPlan::default().on(Point::After(Operation::Claim), 1, slow));
-        let (version, catalog) = ("1".to_owned(), "catalog".to_owned());
-        let registration = Registration { id: InstanceId("me".into()), version, catalog, memory: 0 };
-        let sharing = Sharing::new(registration, Duration::from_secs(15));
+        let sharing = sharing("me");
         assert_eq!(sharing.beat(&store).await, (true, true));
 
         let claim = sharing.claim(&store, &key, 0);

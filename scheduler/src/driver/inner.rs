@@ -353,8 +353,8 @@ impl<S: PackageStore + Claims> Inner<S> {
     fn release(self: &Arc<Self>, claim: Claim) {
         let inner = Arc::clone(self);
         self.runtime.spawn(async move {
-            if let Err(error) = inner.store.release(&claim).await {
-                tracing::debug!(key = %claim.key, %error, "a claim was not given back; it ends with its lease");
+            if let Some(sharing) = &inner.sharing {
+                sharing.release(&inner.store, &claim).await;
             }
         });
     }

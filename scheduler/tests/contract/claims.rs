@@ -65,23 +65,63 @@ pub(crate) async fn a_lease_runs_out<F: Fixture>() {
     let store = fixture.store();
     let (a, b) = two(&store).await;
     let made = store.create(new("p", package("x"))).await.unwrap();
-    assert!(matches!(store.claim(&a, &made.key).await.unwrap(), ClaimOutcome::Claimed(..)));
+    let ClaimOutcome::Claimed(claim, _) = store.claim(&a, &made.key).await.unwrap() else { panic!("free") };
     let lease = u64::try_from(LEASE.as_millis()).unwrap();
     for _ in 0..3 {
         clock.advance_ms(lease / 2);
-        for instance in [&a, &b] {
-            assert_eq!(store.heartbeat(instance).await.unwrap().len(), 2);
-        }
+        assert_eq!(store.heartbeat(&a, std::slice::from_ref(&claim)).await.unwrap().len(), 2);
+        assert_eq!(store.heartbeat(&b, &[]).await.unwrap().len(), 2);
     }
     assert!(matches!(store.claim(&b, &made.key).await.unwrap(), ClaimOutcome::Held { .. }), "kept by heartbeats");
     clock.advance_ms(lease / 2);
-    store.heartbeat(&b).await.unwrap();
+    store.heartbeat(&b, &[]).await.unwrap();
     clock.advance_ms(lease / 2 + 1);
     // `a` was silent for the lease time.
     assert!(matches!(store.claim(&b, &made.key).await.unwrap(), ClaimOutcome::Claimed(..)));
-    assert_eq!(refused(store.heartbeat(&a).await), "NotRegistered");
+    assert_eq!(refused(store.heartbeat(&a, &[]).await), "NotRegistered");
     assert_eq!(refused(store.claim(&a, &made.key).await), "NotRegistered");
-    assert_eq!(store.heartbeat(&b).await.unwrap().len(), 1);
+    assert_eq!(store.heartbeat(&b, &[]).await.unwrap().len(), 1);
+}
+
+pub(crate) async fn a_claim_that_its_holder_does_not_know_of_ends<F: Fixture>() {
+    let (fixture, clock) = timed::<F>();
+    let store = fixture.store();
+    let (a, b) = two(&store).await;
+    let mut keys = Vec::new();
+    for name in ["known", "lost", "claimed anew"] {
+        keys.push(store.create(new(name, package("x"))).await.unwrap().key);
+    }
+    let mut claims = Vec::new();
+    for key in &keys {
+        let ClaimOutcome::Claimed(claim, _) = store.claim(&a, key).await.unwrap() else { panic!("free") };
+        claims.push(claim);
+    }
+    // The answers to these were lost: `a` names the first claim, and of the last one that which it had before.
+    store.claim(&a, &keys[2]).await.unwrap();
+    let named = [claims[0].clone(), claims[2].clone()];
+    let lease = u64::try_from(LEASE.as_millis()).unwrap();
+    clock.advance_ms(lease / 2);
+    for held in [&named[..], &named[..], &[]] {
+        store.heartbeat(&a, held).await.unwrap();
+    }
+    // Another can't end them by naming them, nor keep them.
+    store.heartbeat(&b, &claims).await.unwrap();
+    for key in &keys {
+        let outcome = store.claim(&b, key).await.unwrap();
+        assert!(matches!(outcome, ClaimOutcome::Held { .. }), "its answer may be on the way: {outcome:?}");
+    }
+    clock.advance_ms(lease * 6 / 10);
+    store.heartbeat(&a, &named).await.unwrap();
+    store.heartbeat(&b, &[]).await.unwrap();
+    assert!(matches!(store.claim(&b, &keys[0]).await.unwrap(), ClaimOutcome::Held { .. }), "named");
+    for key in &keys[1..] {
+        let outcome = store.claim(&b, key).await.unwrap();
+        assert!(matches!(outcome, ClaimOutcome::Claimed(..)), "nobody knows of the claim before: {outcome:?}");
+    }
+    // Naming what is lost takes nothing from its new holder.
+    clock.advance_ms(lease / 2);
+    store.heartbeat(&a, &claims).await.unwrap();
+    assert!(matches!(store.claim(&a, &keys[1]).await.unwrap(), ClaimOutcome::Held { .. }));
 }
 
 pub(crate) async fn a_late_worker_does_no_harm<F: Fixture>() {
@@ -106,8 +146,8 @@ pub(crate) async fn nothing_without_a_registration<F: Fixture>() {
     let made = store.create(new("p", package("x"))).await.unwrap();
     store.unregister(&a).await.unwrap();
     assert_eq!(refused(store.claim(&a, &made.key).await), "NotRegistered");
-    assert_eq!(refused(store.heartbeat(&a).await), "NotRegistered");
-    let seen = store.heartbeat(&b).await.unwrap();
+    assert_eq!(refused(store.heartbeat(&a, &[]).await), "NotRegistered");
+    let seen = store.heartbeat(&b, &[]).await.unwrap();
     assert_eq!(seen.iter().map(|i| &i.registration).collect::<Vec<_>>(), [&registration("b")]);
 }
 
@@ -119,6 +159,6 @@ pub(crate) async fn a_new_registration_ends_the_old_one<F: Fixture>() {
     assert!(matches!(store.claim(&a, &made.key).await.unwrap(), ClaimOutcome::Claimed(..)));
     let anew = store.register(registration("a")).await.unwrap();
     assert!(anew.epoch > a.epoch);
-    assert_eq!(refused(store.heartbeat(&a).await), "NotRegistered");
+    assert_eq!(refused(store.heartbeat(&a, &[]).await), "NotRegistered");
     assert!(matches!(store.claim(&b, &made.key).await.unwrap(), ClaimOutcome::Claimed(..)), "the old claims ended");
 }

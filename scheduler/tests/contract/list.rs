@@ -16,7 +16,8 @@ macro_rules! contract {
             pages: the_oldest_change_comes_first, selections, a_change_while_paging_is_not_missed,
                 the_last_versions_are_kept;
             watch: every_write_is_seen_in_order, a_watch_resumes, a_slow_watch_lists_again, a_watch_waits;
-            claims: one_holds_a_key, a_claim_is_checked_again, a_lease_runs_out, a_late_worker_does_no_harm,
+            claims: one_holds_a_key, a_claim_is_checked_again, a_lease_runs_out,
+                a_claim_that_its_holder_does_not_know_of_ends, a_late_worker_does_no_harm,
                 nothing_without_a_registration, a_new_registration_ends_the_old_one;
             restart: all_that_was_answered_is_there, pages_go_on_after_a_restart, claims_end_with_their_process;
             limits: every_limit_trips, bad_names_and_paths_are_refused;

@@ -60,7 +60,7 @@ pub(crate) async fn claims_end_with_their_process<F: Fixture>() {
     let store = fixture.store();
     // At the latest when the lease has run out.
     clock.advance_ms(u64::try_from(LEASE.as_millis()).unwrap() + 1);
-    assert_eq!(refused(store.heartbeat(&old).await), "NotRegistered");
+    assert_eq!(refused(store.heartbeat(&old, &[]).await), "NotRegistered");
     let new = store.register(registration("a2")).await.unwrap();
     assert!(matches!(store.claim(&new, &made.key).await.unwrap(), ClaimOutcome::Claimed(..)));
 }

@@ -52,15 +52,15 @@ impl World {
         let store = &session;
         match op {
             Op::Register(registration) => Answer::Registered(ask(reached, store.register(registration))),
-            Op::Beat(me) => {
-                let all = ask(reached, store.heartbeat(&me));
+            Op::Beat(me, held) => {
+                let all = ask(reached, store.heartbeat(&me, &held));
                 Answer::Beat(me, all)
             }
             Op::Claim { run, key, me } => Answer::Claimed(run, ask(reached, store.claim(&me, &key))),
             Op::Read { run, key } => Answer::Read(run, ask(reached, store.get(&key))),
             Op::Release(claim) => {
-                let result = ask(reached, store.release(&claim));
-                Answer::Released(claim, result)
+                let _ = ask(reached, store.release(&claim));
+                Answer::Released
             }
             Op::Write { ticket, key, call } => {
                 let answer = if reached { self.write(&session, &key, &call) } else { Err(unreachable_store()) };

@@ -21,7 +21,7 @@ const WORKERS: usize = 4;
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Register(Registration),
-    Beat(Instance),
+    Beat(Instance, Vec<Claim>),
     Claim { run: RunId, key: RevisionKey, me: Instance },
     Read { run: RunId, key: RevisionKey },
     Release(Claim),
@@ -39,7 +39,7 @@ pub(crate) enum Answer {
     Beat(Instance, Result<Vec<Instance>, StoreError>),
     Claimed(RunId, Result<ClaimOutcome, StoreError>),
     Read(RunId, Result<Snapshot, StoreError>),
-    Released(Claim, Result<(), StoreError>),
+    Released,
     Written(Ticket, RevisionKey, Result<Option<Box<Revision>>, dispatch::Failure>),
     Logged,
     Looked(RevisionKey, Result<Revision, StoreError>),
@@ -285,10 +285,15 @@ impl Node {
             self.core(core::Event::Workers(0));
         }
         match &self.me {
-            Some(me) => self.outputs.push(Output::Send(Op::Beat(me.clone()))),
+            Some(me) => self.outputs.push(Output::Send(Op::Beat(me.clone(), self.held()))),
             None => self.outputs.push(Output::Register),
         }
         self.run(now)
+    }
+
+    /// The claims that it knows of.
+    fn held(&self) -> Vec<Claim> {
+        self.runs.values().filter_map(|running| running.claim.as_ref()).map(|(claim, ..)| claim.clone()).collect()
     }
 
     pub(crate) fn registration(&self) -> Registration {
@@ -340,10 +345,11 @@ impl Node {
     pub(crate) fn answered(&mut self, answer: Answer, now: Time) -> Vec<Output> {
         match answer {
             Answer::Registered(Ok(me)) => {
-                self.outputs.push(Output::Send(Op::Beat(me.clone())));
+                self.outputs.push(Output::Send(Op::Beat(me.clone(), self.held())));
                 self.me = Some(me);
             }
-            Answer::Registered(Err(_)) | Answer::Logged | Answer::Released(_, Ok(())) => {}
+            // A release that was lost is not sent again: heartbeats name the claim no more.
+            Answer::Registered(Err(_)) | Answer::Logged | Answer::Released => {}
             Answer::Beat(of, Ok(all)) => {
                 if self.me.as_ref().is_some_and(|me| me.epoch == of.epoch) {
                     self.presence.saw(&of, all);
@@ -357,9 +363,6 @@ impl Node {
             Answer::Beat(of, Err(error)) => self.unsure(&error, of.epoch),
             Answer::Claimed(run, result) => self.claimed(run, result, now),
             Answer::Read(run, result) => self.read(run, result, now),
-            Answer::Released(claim, Err(_)) => {
-                self.outputs.push(Output::Later(Duration::from_secs(1), Op::Release(claim)));
-            }
             Answer::Written(ticket, key, answer) => {
                 self.inputs.push_back(Input::Dispatch(dispatch::Event::Answered { ticket, key, answer }));
             }

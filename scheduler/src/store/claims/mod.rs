@@ -1,7 +1,8 @@
 //! How several schedulers share one store.
 //!
-//! A scheduler registers and keeps its registration alive with heartbeats. Each heartbeat extends every claim that it
-//! holds, so that a claim costs one call and a long render none. A claim is optimistic: the scheduler picks from what
+//! A scheduler registers and keeps its registration alive with heartbeats. Each heartbeat names the claims that it knows
+//! to be its own and keeps them, so that a claim costs one call and a long render none. A claim that it does not know of,
+//! because the answer or the release was lost, is not named and ends. A claim is optimistic: the scheduler picks from what
 //! its cache shows and the store decides, with the revision as it is at that instant. [`share`] keeps schedulers from
 //! picking the same.
 //!
@@ -60,7 +61,7 @@ pub struct Instance {
     pub until_ms: u64,
 }
 
-/// The right to render a revision, as long as its holder's registration lives.
+/// The right to render a revision, as long as its holder's registration lives and its heartbeats name it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// The revision.
@@ -95,20 +96,27 @@ pub trait Claims: Clone + Send + Sync + 'static {
     /// Registers a scheduler. An older registration of the same name ends, with its claims.
     fn register(&self, registration: Registration) -> impl Future<Output = Result<Instance, StoreError>> + Send;
 
-    /// Keeps a registration and all its claims alive for another lease time, and gives all that live, this one among
-    /// them. [`StoreError::NotRegistered`]: it ran out, its claims may be others' by now; register again.
-    fn heartbeat(&self, instance: &Instance) -> impl Future<Output = Result<Vec<Instance>, StoreError>> + Send;
+    /// Keeps a registration and those of its claims that are in `held` alive for another lease time, and gives all that
+    /// live, this one among them. Another claim of its own that is new stays, its answer may be on the way; one that was
+    /// made or last named a lease time ago or longer ends. What is in `held` and is not the caller's is passed over.
+    /// [`StoreError::NotRegistered`]: it ran out, its claims may be others' by now; register again.
+    fn heartbeat(
+        &self,
+        instance: &Instance,
+        held: &[Claim],
+    ) -> impl Future<Output = Result<Vec<Instance>, StoreError>> + Send;
 
     /// Ends a registration and gives its claims back. Ended already: nothing happens.
     fn unregister(&self, instance: &Instance) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Claims a revision.
+    /// Claims a revision. Whoever has the answer a lease time later or more must not rely on it: no heartbeat has named
+    /// the claim until then.
     fn claim(
         &self,
         instance: &Instance,
         key: &RevisionKey,
     ) -> impl Future<Output = Result<ClaimOutcome, StoreError>> + Send;
 
-    /// Gives a claim back. Lost already: nothing happens.
+    /// Gives a claim back. Lost already: nothing happens. After an error it is enough to name it no longer.
     fn release(&self, claim: &Claim) -> impl Future<Output = Result<(), StoreError>> + Send;
 }

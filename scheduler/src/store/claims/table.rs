@@ -14,7 +14,14 @@ pub struct ClaimTable {
     lease_ms: u64,
     last: u64,
     instances: BTreeMap<InstanceId, Entry>,
-    claims: HashMap<RevisionKey, Claim>,
+    claims: HashMap<RevisionKey, Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    claim: Claim,
+    /// When it was made or last named by its holder.
+    named_ms: u64,
 }
 
 #[derive(Debug)]
@@ -50,10 +57,24 @@ impl ClaimTable {
     }
 
     /// See [`super::Claims::heartbeat`].
-    pub fn heartbeat(&mut self, instance: &Instance, now_ms: u64) -> Result<Vec<Instance>, StoreError> {
+    pub fn heartbeat(&mut self, instance: &Instance, held: &[Claim], now_ms: u64) -> Result<Vec<Instance>, StoreError> {
         self.expire(now_ms);
-        let until_ms = now_ms.saturating_add(self.lease_ms);
-        self.live(instance)?.instance.until_ms = until_ms;
+        let lease_ms = self.lease_ms;
+        self.live(instance)?.instance.until_ms = now_ms.saturating_add(lease_ms);
+        for claim in held.iter().filter(|claim| claim.instance == instance.registration.id) {
+            if let Some(named) = self.claims.get_mut(&claim.key).filter(|named| named.claim == *claim) {
+                named.named_ms = now_ms;
+            }
+        }
+        // Its holder has had time to learn of it and does not: the answer was lost, or the release.
+        let claims = &self.claims;
+        let over =
+            |key: &&RevisionKey| claims.get(*key).is_some_and(|held| held.named_ms.saturating_add(lease_ms) <= now_ms);
+        let keys = self.instances.get(&instance.registration.id).map(|entry| entry.keys.iter());
+        let unknown: Vec<_> = keys.into_iter().flatten().filter(over).cloned().collect();
+        for key in &unknown {
+            self.forget(key);
+        }
         Ok(self.instances.values().map(|entry| entry.instance.clone()).collect())
     }
 
@@ -80,8 +101,8 @@ impl ClaimTable {
             return Ok(ClaimOutcome::Gone);
         };
         let id = &instance.registration.id;
-        if let Some(held) = self.claims.get(key).filter(|held| held.instance != *id) {
-            let by = held.instance.clone();
+        if let Some(held) = self.claims.get(key).filter(|held| held.claim.instance != *id) {
+            let by = held.claim.instance.clone();
             let until_ms = self.instances.get(&by).map_or(now_ms, |entry| entry.instance.until_ms);
             return Ok(ClaimOutcome::Held { by, until_ms });
         }
@@ -93,22 +114,22 @@ impl ClaimTable {
         // not give this one back.
         self.last += 1;
         let claim = Claim { key: key.clone(), instance: id.clone(), fence: self.last };
-        self.claims.insert(key.clone(), claim.clone());
+        self.claims.insert(key.clone(), Held { claim: claim.clone(), named_ms: now_ms });
         self.live(instance)?.keys.insert(key.clone());
         Ok(ClaimOutcome::Claimed(claim, Box::new(revision)))
     }
 
     /// See [`super::Claims::release`].
     pub fn release(&mut self, claim: &Claim) {
-        if self.claims.get(&claim.key) == Some(claim) {
+        if self.claims.get(&claim.key).is_some_and(|held| held.claim == *claim) {
             self.forget(&claim.key);
         }
     }
 
     /// Forgets the claim on a revision that is gone.
     pub fn forget(&mut self, key: &RevisionKey) {
-        if let Some(claim) = self.claims.remove(key)
-            && let Some(entry) = self.instances.get_mut(&claim.instance)
+        if let Some(held) = self.claims.remove(key)
+            && let Some(entry) = self.instances.get_mut(&held.claim.instance)
         {
             entry.keys.remove(key);
         }

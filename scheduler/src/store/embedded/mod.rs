@@ -427,8 +427,8 @@ impl Claims for EmbeddedStore {
         Ok(self.core.claims().register(registration, self.core.clock.now_ms()))
     }
 
-    async fn heartbeat(&self, instance: &Instance) -> Result<Vec<Instance>, StoreError> {
-        self.core.claims().heartbeat(instance, self.core.clock.now_ms())
+    async fn heartbeat(&self, instance: &Instance, held: &[Claim]) -> Result<Vec<Instance>, StoreError> {
+        self.core.claims().heartbeat(instance, held, self.core.clock.now_ms())
     }
 
     async fn unregister(&self, instance: &Instance) -> Result<(), StoreError> {

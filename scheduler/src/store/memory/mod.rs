@@ -252,8 +252,9 @@ impl Claims for MemoryStore {
         self.claims(Operation::Register, |state| Ok(state.claims.register(registration, now))).await
     }
 
-    async fn heartbeat(&self, instance: &Instance) -> Result<Vec<Instance>, StoreError> {
-        self.claims(Operation::Heartbeat, |state| state.claims.heartbeat(instance, self.shared.clock.now_ms())).await
+    async fn heartbeat(&self, instance: &Instance, held: &[Claim]) -> Result<Vec<Instance>, StoreError> {
+        self.claims(Operation::Heartbeat, |state| state.claims.heartbeat(instance, held, self.shared.clock.now_ms()))
+            .await
     }
 
     async fn unregister(&self, instance: &Instance) -> Result<(), StoreError> {
