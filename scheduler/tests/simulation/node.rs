@@ -63,7 +63,9 @@ pub(crate) enum Output {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) key: RevisionKey,
+    /// With the registration, and when it was asked for: its answer may come after the store has forgotten it.
     pub(crate) claim: Option<(Claim, u64, Time)>,
+    asked: Time,
     pub(crate) content: Option<Snapshot>,
     pub(crate) rendering: bool,
     /// Moves when it is stopped: the end that was planned does not come.
@@ -173,7 +175,8 @@ impl Node {
         match action {
             core::Action::Acquire { run, key } => {
                 assert!(self.runs.values().all(|other| other.key != key), "`{key}` is given to two workers");
-                let running = Running { key: key.clone(), claim: None, content: None, rendering: false, turn: 0 };
+                let running =
+                    Running { key: key.clone(), claim: None, asked: now, content: None, rendering: false, turn: 0 };
                 self.runs.insert(run, running);
                 assert!(self.runs.len() <= WORKERS);
                 match &self.me {
@@ -408,7 +411,7 @@ impl Node {
             Ok(ClaimOutcome::Claimed(claim, _)) if claim.fence < epoch => Acquired::Held(Duration::ZERO),
             Ok(ClaimOutcome::Claimed(claim, _)) => {
                 let running = self.runs.get_mut(&run).expect("it waits for this answer");
-                running.claim = Some((claim, epoch, now));
+                running.claim = Some((claim, epoch, running.asked));
                 let key = running.key.clone();
                 return self.outputs.push(Output::Send(Op::Read { run, key }));
             }
