@@ -91,7 +91,8 @@ impl World {
     fn content(&mut self) -> (Nature, u64) {
         let nature = match self.random.u32(..100) {
             0..12 => Nature::Bad,
-            12..18 if !self.plan.calm => Nature::Needs(self.configuration + self.random.u64(..3)),
+            // The rest of a burst may come after the last configuration: nothing can wait for a later one then.
+            12..18 if !self.plan.calm && self.busy => Nature::Needs(self.configuration + self.random.u64(..3)),
             _ => Nature::Good,
         };
         (nature, self.summary.changes)
