@@ -83,7 +83,7 @@ impl Client {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", "load")
+            .header("host", "localhost")
             .header("content-type", "application/json")
             .body(Full::new(Bytes::from(body)))?;
         self.0.ready().await?;

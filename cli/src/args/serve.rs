@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use portico_server::config::{Flags, LogFormat};
+use portico_server::grpc::Fallback;
 use portico_server::ops::Address;
 
 #[derive(Debug, Args)]
@@ -21,6 +22,9 @@ pub(crate) struct ServeArgs {
     /// Where gRPC listens; without this it does not
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) grpc: Option<Address>,
+    /// Function runner that images without a module here go to: `HOST:PORT`, in plaintext
+    #[arg(long, value_name = "ADDRESS", value_parser = Fallback::at)]
+    pub(crate) fallback: Option<Fallback>,
     /// Renders at one time; the number of cores less one where nothing is said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) workers: Option<u16>,
@@ -96,6 +100,7 @@ impl ServeArgs {
             store: self.store.clone(),
             api: self.listen.clone(),
             grpc: self.grpc.clone(),
+            fallback: self.fallback.clone(),
             workers: self.workers,
             log_format: self.log_format.map(|format| match format {
                 LogFormatArg::Text => LogFormat::Text,

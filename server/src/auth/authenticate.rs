@@ -31,6 +31,11 @@ impl Authenticator {
         Ok(Self { required: tokens.is_some() || certificates, tokens })
     }
 
+    /// Whether requests need credentials.
+    pub fn is_required(&self) -> bool {
+        self.required
+    }
+
     /// Reads the tokens again. With an error all stays as it was.
     pub fn reload(&self) -> Result<(), ConfigError> {
         if let Some((path, tokens)) = &self.tokens {

@@ -163,6 +163,8 @@ pub struct Flags {
     pub api: Option<Address>,
     /// `--grpc`
     pub grpc: Option<Address>,
+    /// `--fallback`: goes before `grpc.fallback` with all its rules.
+    pub fallback: Option<grpc::Fallback>,
     /// `--workers`
     pub workers: Option<u16>,
     /// `--log-format`
@@ -173,6 +175,13 @@ pub struct Flags {
     pub without_tls: bool,
     /// `--insecure-without-authentication`
     pub without_authentication: bool,
+}
+
+fn grpc_settings(mut settings: grpc::Settings, flags: &Flags) -> grpc::Settings {
+    if let Some(fallback) = &flags.fallback {
+        settings.fallback = Some(fallback.clone());
+    }
+    settings
 }
 
 impl ServerConfig {
@@ -295,7 +304,7 @@ impl ServerConfig {
             store,
             api,
             grpc,
-            grpc_settings: file.grpc.settings(path)?,
+            grpc_settings: grpc_settings(file.grpc.settings(path)?, flags),
             tls,
             tokens,
             roles,

@@ -22,12 +22,15 @@ fn flags_go_before_the_file_and_defaults_fill_the_rest() {
     assert_eq!((config.api.to_string().as_str(), config.grpc.is_none()), ("127.0.0.1:8080", true));
     assert_eq!(config.requests, RequestLimits::default());
     assert!(config.workers >= 1);
-    let flags = Flags { workers: Some(7), log_format: Some(LogFormat::Json), ..flags() };
+    let fallback = crate::grpc::Fallback::at("function-runner:9445").expect("an address");
+    let flags =
+        Flags { workers: Some(7), log_format: Some(LogFormat::Json), fallback: Some(fallback.clone()), ..flags() };
     let text =
         format!("{HEAD}store: /srv/other.redb\nworkers: 3\nlisten: {{api: 127.0.0.1:99}}\nlog: {{format: text}}\n");
     let config = ServerConfig::read("s.yaml", text.as_bytes(), &flags).expect("right");
     assert_eq!((config.store, config.workers, config.log.format), ("/tmp/store.redb".into(), 7, LogFormat::Json));
     assert_eq!(config.api.to_string(), "127.0.0.1:99");
+    assert_eq!(config.grpc_settings.fallback, Some(fallback));
 }
 
 #[test]

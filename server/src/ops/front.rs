@@ -17,6 +17,7 @@ use super::body::{Guarded, Until, read};
 use super::listen::Peer;
 use super::metrics::Metrics;
 use super::refusal::Refusal;
+use super::site::foreign;
 use super::traces;
 use crate::auth::{Attributes, Authenticator, Authorizer, Identity};
 
@@ -74,6 +75,11 @@ impl Front {
             return Ok(handle(&self.health, request.map(|_| Body::empty())).await);
         }
         let (mut parts, incoming) = request.into_parts();
+        if !self.authenticator.is_required()
+            && let Some(why) = foreign(&parts, peer)
+        {
+            return Err(Refusal::Foreign(why));
+        }
         let public = is_page(&parts);
         let who = match self.authenticator.identify(peer.certificate.as_ref(), &parts.headers) {
             Ok(who) => who,

@@ -14,6 +14,7 @@ mod refusal;
 mod reload;
 mod serve;
 mod signals;
+mod site;
 mod stall;
 mod tls;
 mod traces;

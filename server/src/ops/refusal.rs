@@ -12,6 +12,8 @@ pub(crate) enum Refusal {
     Unauthenticated,
     #[error("user `{user}` may not {verb} the path `{path}`: {why}")]
     Forbidden { user: String, verb: String, path: String, why: String },
+    #[error("{0}")]
+    Foreign(String),
     #[error("{what} (`requests.{setting}`); try again later")]
     Overload { what: &'static str, setting: &'static str, after: Duration },
     #[error("the body has more than {0} bytes, which is `requests.bodyBytes`")]
@@ -29,7 +31,7 @@ impl Refusal {
     fn class(&self) -> (StatusCode, &'static str) {
         match self {
             Self::Unauthenticated => (StatusCode::UNAUTHORIZED, "Unauthorized"),
-            Self::Forbidden { .. } => (StatusCode::FORBIDDEN, "Forbidden"),
+            Self::Forbidden { .. } | Self::Foreign(_) => (StatusCode::FORBIDDEN, "Forbidden"),
             Self::Overload { .. } => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge"),
             Self::SlowBody(_) => (StatusCode::REQUEST_TIMEOUT, "Timeout"),
@@ -44,7 +46,7 @@ impl Refusal {
             Self::Overload { setting, .. } => Some(setting),
             Self::TooLarge(_) => Some("bodyBytes"),
             Self::SlowBody(_) | Self::NoAnswer(_) => Some("time"),
-            Self::Unauthenticated | Self::Forbidden { .. } | Self::BrokenBody(_) => None,
+            Self::Unauthenticated | Self::Forbidden { .. } | Self::Foreign(_) | Self::BrokenBody(_) => None,
         }
     }
 

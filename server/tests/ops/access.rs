@@ -1,6 +1,6 @@
 //! Who may do what, over the wire.
 
-use crate::harness::{Place, Running, start, start_in};
+use crate::harness::{Place, Running, exchange, start, start_in};
 
 const ROLES: &str = "\
 apiVersion: portico.dev/v1alpha1
@@ -126,4 +126,22 @@ async fn a_token_that_is_taken_away_is_worth_nothing() {
         }
     };
     tokio::time::timeout(crate::harness::PATIENCE, revoked).await.expect("it is read again");
+}
+
+#[tokio::test]
+async fn a_page_of_somebody_else_does_nothing_where_nobody_is_asked() {
+    let server = start("").await;
+    server.ready().await;
+    let send = async |headers: &str| {
+        let mut connection = server.connect().await;
+        let text = format!("GET /apis HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+        exchange(&mut connection, &text).await
+    };
+    for headers in ["host: 127.0.0.1\r\n", "host: localhost:8080\r\norigin: http://localhost:8080\r\n"] {
+        assert!(send(headers).await.starts_with("HTTP/1.1 200"), "{headers}");
+    }
+    for headers in ["host: evil.example\r\n", "host: 127.0.0.1\r\norigin: http://evil.example\r\n"] {
+        let answer = send(headers).await;
+        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("this server"), "{headers}: {answer}");
+    }
 }

@@ -190,10 +190,10 @@ impl Running {
 /// A request without a body, after which the connection is closed.
 pub(crate) fn request(method: &str, path: &str, token: Option<&str>) -> String {
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    format!("{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{token}Content-Length: 0\r\n\r\n")
+    format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Length: 0\r\n\r\n")
 }
 
 /// The head of a request whose body is to have this length.
 pub(crate) fn posting(length: usize) -> String {
-    format!("POST /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n")
+    format!("POST /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n")
 }

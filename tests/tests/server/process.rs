@@ -44,7 +44,7 @@ fn serve(place: &Place, flags: &str) -> Result<Serving> {
 /// The code and body of an answer.
 fn get(address: &str, path: &str) -> Result<(u16, String)> {
     let mut stream = TcpStream::connect(address)?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     let (head, body) = text.split_once("\r\n\r\n").context("an answer")?;
