@@ -128,10 +128,10 @@ fn path_of_files(package: &str) -> String {
     format!("{GROUP}/load/packagerevisionresources/{package}")
 }
 
-/// A pipeline whose function has no end.
+/// A pipeline whose function has no end. Its numbers stay small: large ones would fill the memory that it may have.
 fn spinning(files: &mut Value) {
     let kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: spin\npipeline:\n  mutators:\n  - image: starlark:latest\n    configPath: spin.yaml\n";
-    let script = "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: spin\nsource: |\n  def spin():\n    for i in range(2000000000):\n      for j in range(2000000000):\n        pass\n  spin()\n";
+    let script = "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: spin\nsource: |\n  def spin():\n    for i in range(1000000):\n      for j in range(1000000):\n        pass\n  spin()\n";
     files["spec"]["resources"] = json!({"Kptfile": kptfile, "spin.yaml": script});
 }
 
