@@ -44,6 +44,8 @@ func main() {
 	for at := 0; list.Len() < *size; at++ {
 		fmt.Fprintf(&list, "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: map-%d\n    annotations:\n      internal.config.kubernetes.io/path: 'file-%d.yaml'\n      internal.config.kubernetes.io/index: '0'\n  data:\n    key: value\n", at, at)
 	}
+	// What functions that set labels, annotations or a namespace take.
+	list.WriteString("functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: config\n  data:\n    namespace: load\n")
 	request := &evaluatorpb.EvaluateFunctionRequest{Image: *image, ResourceList: []byte(list.String())}
 
 	// No call is cut: the end is between calls.
