@@ -4,8 +4,8 @@
 //! `portico.v1.RenderService` takes whole packages, and is a second way to the revisions of the Kubernetes API. Both are
 //! on one port, beside health and reflection.
 //!
-//! What a request passes on its way: [`serve`] (connections), [`front`] (deadline, bytes held, who asks), then the
-//! service. Work of the processor runs on threads of its own, counted by [`pool`].
+//! What a request passes on its way: `serve` (connections), `front` (deadline, bytes held, who asks), then the
+//! service. Work of the processor runs on threads of its own, counted by `pool`.
 
 mod evaluate;
 mod front;

@@ -52,7 +52,7 @@ pub enum BodyError {
         /// The limit.
         limit: usize,
     },
-    /// It is deeper than [`Limits::depth`].
+    /// It is deeper than `Limits::depth`.
     #[error("the body is nested more than `{limit}` deep at `{path}`")]
     TooDeep {
         /// The limit.
