@@ -68,6 +68,14 @@ impl Standing {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the first reading came to. Nothing has changed for all that is known, so nothing is said unless it is wrong.
+    fn first(&self, name: &'static str, result: Result<String, String>) {
+        match result {
+            Ok(word) => self.lock().entry(name).or_default().word = word,
+            wrong => self.told(name, wrong),
+        }
+    }
+
     fn told(&self, name: &'static str, result: Result<String, String>) {
         if let Some(metrics) = &self.metrics {
             metrics.reloaded(result.is_ok());
@@ -97,16 +105,23 @@ struct Seen {
     contents: [u8; 32],
 }
 
-/// Reads subjects when their files change, as long as it is polled. What the files hold at the beginning counts as read.
+/// Reads subjects when their files change, as long as it is polled. Each is read once at the beginning, behind the watch:
+/// what changed since the server was started by its files, which may be long, is not lost.
 pub(crate) async fn keep_read(subjects: Vec<Subject>, standing: Arc<Standing>) {
     if subjects.is_empty() {
         return;
     }
-    let mut seen: Vec<Seen> =
-        subjects.into_iter().map(|subject| Seen { contents: contents(&subject.files), subject }).collect();
     let (tell, mut told) = mpsc::channel(1);
-    let files: Vec<PathBuf> = seen.iter().flat_map(|seen| seen.subject.files.clone()).collect();
+    let files: Vec<PathBuf> = subjects.iter().flat_map(|subject| subject.files.clone()).collect();
     let mut directories = Directories::new(files, tell);
+    directories.follow();
+    let mut seen = Vec::with_capacity(subjects.len());
+    for subject in subjects {
+        // In this order: what is written in between is read once more.
+        let contents = contents(&subject.files);
+        standing.first(subject.name, (subject.read)());
+        seen.push(Seen { subject, contents });
+    }
     loop {
         directories.follow();
         tokio::select! {
@@ -255,24 +270,15 @@ mod tests {
         }
     }
 
-    /// Writes until it has been seen: the watcher may not be there yet.
-    async fn until_read(reader: &mut Reader, write: impl Fn(&str)) -> String {
-        for n in 0..200 {
-            write(&format!("try {n}"));
-            if let Ok(Some(text)) = tokio::time::timeout(Duration::from_millis(300), reader.read.recv()).await {
-                return text;
-            }
-        }
-        panic!("nothing is ever read");
-    }
-
     #[tokio::test]
     async fn a_file_that_is_written_or_replaced_is_read_and_a_wrong_one_is_told() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("tokens.yaml");
         fs::write(&file, "first").expect("written");
         let mut reader = reader(&file);
-        until_read(&mut reader, |text| fs::write(&file, text).expect("written")).await;
+        // Once at the beginning, when the watch is there: from then on nothing is missed.
+        assert_eq!(reader.next().await, "first");
+        assert_eq!(reader.standing.words(), "");
         fs::write(&file, "wrong").expect("written");
         while reader.next().await != "wrong" {}
         let word = reader.standing.words();
@@ -297,16 +303,26 @@ mod tests {
         version("..one", "one");
         symlink("..data/tokens.yaml", at("tokens.yaml")).expect("linked");
         let mut reader = reader(&at("tokens.yaml"));
-        let count = std::cell::Cell::new(0);
-        until_read(&mut reader, |text| {
-            count.set(count.get() + 1);
-            version(&format!("..try{}", count.get()), text);
-        })
-        .await;
-        // Once more, with the first directory gone.
-        fs::remove_dir_all(at("..one")).expect("removed");
+        assert_eq!(reader.next().await, "one");
         version("..two", "two");
         while reader.next().await != "two" {}
+        // Once more, with the first directory gone.
+        fs::remove_dir_all(at("..one")).expect("removed");
+        version("..three", "three");
+        while reader.next().await != "three" {}
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_by_the_time_of_the_first_reading_is_told() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("tokens.yaml");
+        fs::write(&file, "wrong").expect("written");
+        let mut reader = reader(&file);
+        assert_eq!(reader.next().await, "wrong");
+        // Read again after it was told: the first word stands by then.
+        fs::write(&file, "wrong again").expect("written");
+        while reader.next().await != "wrong again" {}
+        assert!(reader.standing.words().starts_with("tokens: what was read before holds: `wrong"));
     }
 
     #[test]
