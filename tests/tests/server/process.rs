@@ -71,13 +71,14 @@ impl Serving {
 
     /// Waits until it has ended; its code and what it said on standard error.
     fn ended(mut self) -> Result<(Option<i32>, String)> {
-        let begun = Instant::now();
-        while self.child.try_wait()?.is_none() {
-            ensure!(begun.elapsed() < PATIENCE, "it does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let mut said = String::new();
-        self.child.stderr.take().context("it is a pipe")?.read_to_string(&mut said)?;
+        let mut pipe = self.child.stderr.take().context("it is a pipe")?;
+        let (tell, told) = std::sync::mpsc::channel();
+        // The pipe ends with the process.
+        std::thread::spawn(move || {
+            let mut said = String::new();
+            let _ = tell.send(pipe.read_to_string(&mut said).map(|_| said));
+        });
+        let said = told.recv_timeout(PATIENCE).context("it does not end")??;
         Ok((self.child.wait()?.code(), said))
     }
 }
