@@ -43,8 +43,6 @@ struct State {
     halvings: u32,
     /// Bytes of warnings.
     warned: usize,
-    /// When it ended, in milliseconds since 1970.
-    ended_ms: Option<u64>,
     /// The whole record, when the render has ended.
     json: Option<Bytes>,
 }
@@ -83,7 +81,6 @@ impl Live {
             entries: vec![Entry::Began],
             seen: HashSet::new(),
             running: None,
-            ended_ms: None,
             json: None,
         };
         Self {
@@ -118,17 +115,7 @@ impl Live {
             uid: Arc::clone(&record.uid),
         };
         let (id, seen, json) = (record.render.clone(), HashSet::new(), Some(Bytes::new()));
-        let state = Mutex::new(State {
-            record,
-            entries,
-            seen,
-            running: None,
-            size: 0,
-            halvings: 0,
-            warned: 0,
-            ended_ms: None,
-            json,
-        });
+        let state = Mutex::new(State { record, entries, seen, running: None, size: 0, halvings: 0, warned: 0, json });
         Self { id, key, began: Instant::now(), limits, state, told }
     }
 
@@ -176,11 +163,6 @@ impl Live {
         let state = self.lock();
         let warnings: usize = state.record.warnings.iter().map(|warning| warning.message.len()).sum();
         state.record.steps.iter().map(RecordStep::size).sum::<usize>() + warnings
-    }
-
-    /// When it ended, in milliseconds since 1970; `None` while it runs.
-    pub(super) fn ended_ms(&self) -> Option<u64> {
-        self.lock().ended_ms
     }
 
     /// The content version that it is of.
@@ -312,13 +294,11 @@ impl Live {
             }
         }
         let mut state = self.lock();
-        let now = now_ms();
-        state.ended_ms = Some(now);
         let record = &mut state.record;
         record.outcome = outcome;
         record.message = cut(message, self.limits.text_bytes).into_owned();
         record.elapsed_microseconds = micros(self.began.elapsed());
-        record.end_time = Some(rfc3339(now));
+        record.end_time = Some(rfc3339(now_ms()));
         let mut whole = record.clone();
         let json = fit(&mut whole, &self.limits);
         state.json = Some(json.clone());

@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use portico_scheduler::model::RevisionKey;
-use portico_scheduler::store::{PackageStore as _, RenderLog, StoreError};
+use portico_scheduler::store::{PackageStore as _, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -213,10 +213,6 @@ enum Found {
 }
 
 impl Found {
-    fn stored(key: &RevisionKey, log: &RenderLog) -> Self {
-        Self::Stored(Box::new(Record::stored(key, log)))
-    }
-
     fn record(&self) -> Record {
         match self {
             Self::Live(live) => live.record(),
@@ -236,15 +232,16 @@ async fn find(
         if let Some(live) = renders.live(key) {
             return Ok(Found::Live(live));
         }
-        let stored = scheduler.last_log(key).await?;
+        let stored = scheduler.last_log(key).await?.map(|log| Record::stored(key, &log));
         return match (renders.last(key), stored) {
-            // The scheduler may have given up since, without a render.
-            (Some(live), Some(log)) if live.ended_ms().is_some_and(|ended| ended < log.ended_ms) => {
-                Ok(Found::stored(key, &log))
+            // The scheduler has given up since, without a render. No two clocks are compared for that: its words are
+            // replaced by the record of a later render as soon as that is saved.
+            (Some(live), Some(words)) if words.is_words() && words.content_version >= live.content_version() => {
+                Ok(Found::Stored(Box::new(words)))
             }
             // The store gets it in a moment, or has it.
             (Some(live), _) => Ok(Found::Live(live)),
-            (None, Some(log)) => Ok(Found::stored(key, &log)),
+            (None, Some(record)) => Ok(Found::Stored(Box::new(record))),
             (None, None) => Err(LogError::NotYet(key.clone())),
         };
     };

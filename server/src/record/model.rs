@@ -366,6 +366,11 @@ impl Record {
         }
     }
 
+    /// Whether it is no render's, but what the scheduler said where it gave up.
+    pub(super) fn is_words(&self) -> bool {
+        self.render.as_str().is_empty()
+    }
+
     /// The results of the functions as kpt's `FunctionResultList`: what Porch shows as `status.renderStatus.result`.
     pub fn result_list(&self) -> Value {
         let listed = self.steps.iter().filter(|step| step.recorded || step.state == StepOutcome::Skipped);
