@@ -258,8 +258,8 @@ fn time_words(limit: Duration) -> String {
     format!("time limit {limit:?} exceeded")
 }
 
-/// An error and what caused it, on one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+/// An error and what caused it, on one line: a message never repeats its source.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

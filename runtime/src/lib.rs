@@ -42,6 +42,7 @@ mod cancel_trials;
 mod render_tests;
 
 pub use cache::CacheError;
+pub use call::with_causes;
 pub use cancel::CancelToken;
 pub use changes::{ChangeKind, ChangeOptions, HiddenKind, ResourceChange, StepChanges};
 pub use child::{Confinement, FileConfinement, serve_child};
@@ -60,7 +61,7 @@ pub use module::{Digest, FunctionModule, Module, ModuleCode, precompile};
 pub use native::PrecompiledCode;
 pub use outcome::{Failure, FailureKind, Outcome, RenderError};
 pub use portico_krm::kptfile::StatusMode;
-pub use renderer::{CallOptions, RenderOptions, Renderer};
+pub use renderer::{CallOptions, RenderOptions, Renderer, results_of};
 pub use report::{Cause, Event, Observer, StepKind, StepReport, StepState};
 pub use sandbox::{Invocation, RunOutput, Sandbox};
 pub use single::{CallError, FunctionCall, FunctionReply};

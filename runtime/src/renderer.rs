@@ -359,8 +359,8 @@ impl Outcome {
     }
 }
 
-/// The functions whose answers were taken, and those that failed by themselves, in order.
-pub(crate) fn results_of(steps: &[StepReport]) -> ResultDocument {
+/// The content of `results.yaml`: the functions whose answers were taken, and those that failed by themselves, in order.
+pub fn results_of(steps: &[StepReport]) -> ResultDocument {
     let recorded = steps.iter().filter(|step| step.recorded || step.state == StepState::Skipped);
     let items: Vec<StepResult> = recorded
         .map(|step| StepResult {

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use portico_runtime::package::ReadError;
-use portico_runtime::{CallError, EngineError, FunctionError, RenderError};
+use portico_runtime::{CallError, EngineError, FunctionError, RenderError, with_causes};
 
 use crate::abi;
 
@@ -66,19 +66,19 @@ impl Error {
 
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
-        Error::Engine(chain(&error))
+        Error::Engine(with_causes(&error))
     }
 }
 
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
-        Error::Package(chain(&error))
+        Error::Package(with_causes(&error))
     }
 }
 
 impl From<FunctionError> for Error {
     fn from(error: FunctionError) -> Self {
-        Error::argument("functions", format!("has an entry that can't be used: {}", chain(&error)))
+        Error::argument("functions", format!("has an entry that can't be used: {}", with_causes(&error)))
     }
 }
 
@@ -86,8 +86,8 @@ impl From<RenderError> for Error {
     fn from(error: RenderError) -> Self {
         match error {
             RenderError::Cancelled => Error::Cancelled,
-            RenderError::Worker { .. } => Error::Worker(chain(&error)),
-            other => Error::Package(chain(&other)),
+            RenderError::Worker { .. } => Error::Worker(with_causes(&error)),
+            other => Error::Package(with_causes(&other)),
         }
     }
 }
@@ -98,20 +98,9 @@ impl From<CallError> for Error {
             CallError::Cancelled => Error::Cancelled,
             CallError::Name(text) => Error::argument("image", format!("can't be used: {text}")),
             CallError::Input { text, .. } => Error::argument("resource_list", format!("can't be used: {text}")),
-            other => Error::Engine(chain(&other)),
+            other => Error::Engine(with_causes(&other)),
         }
     }
-}
-
-/// An error with all its causes: a message never repeats its source.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// An error as C gets it: `portico_error_t`.

@@ -21,7 +21,7 @@ pub use backend::{Cancel, Job, RenderBackend, Rendering, Threads, Workers};
 pub use inner::Running;
 pub use meter::{Meter, RenderEnd, Unmetered};
 #[cfg(feature = "runtime")]
-pub use runtime::RuntimeBackend;
+pub use runtime::{Attempt, RuntimeBackend, attempt};
 pub use settings::Settings;
 
 use self::claims::{Sharing, keep_registered};

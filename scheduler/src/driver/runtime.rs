@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use portico_runtime::package::{PackageFiles, PackageLimits, apply_to_map};
-use portico_runtime::{CancelToken, Event, FailureKind, RenderError, RenderOptions, Renderer, StepReport, StepState};
+use portico_runtime::{
+    CancelToken, Event, FailureKind, Observer, RenderError, RenderOptions, Renderer, StepReport, StepState, results_of,
+    with_causes,
+};
 
 use super::backend::{Job, RenderBackend};
 use crate::core::{Ended, Failure, Outcome};
@@ -42,64 +45,26 @@ impl std::fmt::Debug for RuntimeBackend {
 
 impl RenderBackend for RuntimeBackend {
     fn render(&self, job: &Job) -> Ended {
-        let Job { key, files, cancel, .. } = job;
-        // Nothing says that it is a kpt package: nothing is touched.
-        if !files.contains_key("Kptfile") {
-            return ended(Ending::success(), None, "no Kptfile: nothing to render\n".to_owned(), 0);
-        }
-        let contents = files.iter().map(|(path, content)| (path.as_str(), Arc::<[u8]>::from(&content[..])));
-        let package = match PackageFiles::from_map(&format!("/{}", key.name), contents, &self.limits) {
-            Ok(package) => package,
-            Err(error) => return self.invalid(&text_of(&error)),
-        };
-        let token = CancelToken::new();
-        let told = token.clone();
-        cancel.on_cancel(move || told.cancel());
-        let mut warnings = String::new();
+        let mut log = String::new();
         let mut observer = |event: &Event<'_>| {
             if let Event::Warning(text) = event {
-                let _ = writeln!(warnings, "warning: {text}");
+                let _ = writeln!(log, "warning: {text}");
             }
         };
-        // In isolation, no process renders for two tenants.
-        let renderer = self.renderer.for_tenant(&key.namespace);
-        let outcome = match renderer.render(&package, &self.options, &token, &mut observer) {
-            Ok(outcome) => outcome,
-            Err(RenderError::Cancelled) => {
-                return Ended { outcome: Outcome::Cancelled, log: Bytes::new(), fuel: 0 };
-            }
-            // The process that was to render it died or did not start: nobody knows whose fault that was.
-            Err(error @ RenderError::Worker { .. }) => {
-                let failure = Failure::new(ErrorClass::Unclassified, text_of(&error));
-                return Ended { log: Bytes::from(failure.message.clone()), outcome: Outcome::Broken(failure), fuel: 0 };
-            }
-            Err(error) => return self.invalid(&text_of(&error)),
-        };
-        let mut log = warnings;
-        outcome.steps.iter().for_each(|step| log_step(&mut log, step));
-        let fuel = outcome.steps.iter().map(|step| step.fuel).sum();
-        let ending = match &outcome.failure {
-            None => Ending::success(),
-            Some(failure) => {
-                let _ = writeln!(log, "\n{}", failure.message);
-                match failure.kind {
-                    // Other functions, or another package, may do.
-                    FailureKind::Unresolved | FailureKind::Package => self.invalid_ending(&failure.message),
-                    FailureKind::Function | FailureKind::Output => {
-                        Ending::failure(Reason::RenderFailed, failure.message.clone())
-                    }
-                }
-            }
-        };
-        let _ = write!(log, "\n{}", outcome.results().to_yaml());
-        let mut changed: BTreeMap<String, Bytes> = (**files).clone();
-        match apply_to_map(&mut changed, outcome.changes) {
-            Ok(()) => ended(ending, Some(Arc::new(changed)), log, fuel),
-            Err(error) => {
-                let message = format!("the functions' output can't be saved: {error}");
-                ended(Ending::failure(Reason::RenderFailed, message), None, log, fuel)
-            }
+        let configuration = self.configuration();
+        let attempt = attempt(job, &self.renderer, &self.options, &self.limits, configuration, &mut observer);
+        if matches!(attempt.outcome, Outcome::Cancelled) {
+            return Ended { outcome: attempt.outcome, log: Bytes::new(), fuel: 0 };
         }
+        attempt.steps.iter().for_each(|step| log_step(&mut log, step));
+        if !attempt.message.is_empty() {
+            let _ = writeln!(log, "{}{}", if log.is_empty() { "" } else { "\n" }, attempt.message);
+        }
+        if !attempt.steps.is_empty() {
+            let _ = write!(log, "\n{}", results_of(&attempt.steps).to_yaml());
+        }
+        let fuel = attempt.steps.iter().map(|step| step.fuel).sum();
+        Ended { outcome: attempt.outcome, log: Bytes::from(log), fuel }
     }
 
     fn configuration(&self) -> u64 {
@@ -107,30 +72,85 @@ impl RenderBackend for RuntimeBackend {
     }
 }
 
-impl RuntimeBackend {
-    fn invalid_ending(&self, message: &str) -> Ending {
-        let configuration = Some(self.configuration()).filter(|digest| *digest != 0);
+/// What came of a package, before anybody writes a log of it.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What the scheduler is told.
+    pub outcome: Outcome,
+    /// What is to be said of it, in words; empty where it ended well or was cancelled.
+    pub message: String,
+    /// All functions of its plan, where it came so far.
+    pub steps: Vec<StepReport>,
+}
+
+impl Attempt {
+    fn ended(ending: Ending, files: Option<Files>) -> Self {
+        let message = ending.message.clone();
+        Self { message, outcome: Outcome::Rendered { ending, files }, steps: Vec::new() }
+    }
+}
+
+/// Renders a job's package, for backends of this renderer. `configuration` is [`RenderBackend::configuration`]. A package
+/// without a Kptfile is left alone, with a warning to the observer.
+pub fn attempt(
+    job: &Job,
+    renderer: &Renderer,
+    options: &RenderOptions,
+    limits: &PackageLimits,
+    configuration: u64,
+    observer: &mut dyn Observer,
+) -> Attempt {
+    let Job { key, files, cancel, .. } = job;
+    // Other functions, or another package, may do.
+    let invalid = |message: &str| {
+        let configuration = Some(configuration).filter(|digest| *digest != 0);
         Ending { configuration, ..Ending::failure(Reason::InvalidPackage, message) }
+    };
+    // Nothing says that it is a kpt package: nothing is touched.
+    if !files.contains_key("Kptfile") {
+        observer.event(&Event::Warning("no Kptfile: nothing to render"));
+        return Attempt::ended(Ending::success(), None);
     }
-
-    fn invalid(&self, message: &str) -> Ended {
-        ended(self.invalid_ending(message), None, format!("{message}\n"), 0)
-    }
-}
-
-fn ended(ending: Ending, files: Option<Files>, log: String, fuel: u64) -> Ended {
-    Ended { outcome: Outcome::Rendered { ending, files }, log: Bytes::from(log), fuel }
-}
-
-/// An error with its sources.
-fn text_of(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let _ = write!(text, ": {error}");
-        source = error.source();
-    }
-    text
+    let contents = files.iter().map(|(path, content)| (path.as_str(), Arc::<[u8]>::from(&content[..])));
+    let package = match PackageFiles::from_map(&format!("/{}", key.name), contents, limits) {
+        Ok(package) => package,
+        Err(error) => return Attempt::ended(invalid(&with_causes(&error)), None),
+    };
+    let token = CancelToken::new();
+    let told = token.clone();
+    cancel.on_cancel(move || told.cancel());
+    // In isolation, no process renders for two tenants.
+    let renderer = renderer.for_tenant(&key.namespace);
+    let outcome = match renderer.render(&package, options, &token, observer) {
+        Ok(outcome) => outcome,
+        Err(RenderError::Cancelled) => {
+            let (outcome, message) = (Outcome::Cancelled, String::new());
+            return Attempt { outcome, message, steps: Vec::new() };
+        }
+        // The process that was to render it died or did not start: nobody knows whose fault that was.
+        Err(error @ RenderError::Worker { .. }) => {
+            let message = with_causes(&error);
+            let outcome = Outcome::Broken(Failure::new(ErrorClass::Unclassified, message.clone()));
+            return Attempt { outcome, message, steps: Vec::new() };
+        }
+        Err(error) => return Attempt::ended(invalid(&with_causes(&error)), None),
+    };
+    let ending = match outcome.failure {
+        None => Ending::success(),
+        Some(failure) => match failure.kind {
+            FailureKind::Unresolved | FailureKind::Package => invalid(&failure.message),
+            FailureKind::Function | FailureKind::Output => Ending::failure(Reason::RenderFailed, failure.message),
+        },
+    };
+    let mut changed: BTreeMap<String, Bytes> = (**files).clone();
+    let ended = match apply_to_map(&mut changed, outcome.changes) {
+        Ok(()) => Attempt::ended(ending, Some(Arc::new(changed))),
+        Err(error) => {
+            let message = format!("the functions' output can't be saved: {error}");
+            Attempt::ended(Ending::failure(Reason::RenderFailed, message), None)
+        }
+    };
+    Attempt { steps: outcome.steps, ..ended }
 }
 
 /// A step's line, and what it wrote to stderr. Without times: the same package gives the same log.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::model::RevisionKey;
+use crate::model::{RevisionKey, shortened};
 
 /// Longest note in bytes. Kubernetes refuses an event with a longer one (`events.k8s.io/v1`, field `note`).
 pub const NOTE_BYTES: usize = 1024;
@@ -119,7 +119,9 @@ impl TurningPoint {
             Self::Scheduled => "the render is scheduled".into(),
             Self::Started => "the render has started".into(),
             Self::Succeeded => "the render succeeded".into(),
-            Self::Failed(error) => bounded(&format!("the render failed: {error}")).into(),
+            Self::Failed(error) => {
+                shortened(&format!("the render failed: {error}"), NOTE_BYTES, " ").into_owned().into()
+            }
             Self::Superseded { finished: true } => {
                 "the render finished, but a newer render is under way, dropping the results".into()
             }
@@ -132,18 +134,6 @@ impl TurningPoint {
             }
         }
     }
-}
-
-/// Head and tail of a text that is longer than [`NOTE_BYTES`], with the number of bytes between.
-fn bounded(text: &str) -> String {
-    if text.len() <= NOTE_BYTES {
-        return text.to_owned();
-    }
-    // Room for the words between the two.
-    let each = (NOTE_BYTES - 64) / 2;
-    let head = &text[..text.floor_char_boundary(each)];
-    let tail = &text[text.ceil_char_boundary(text.len() - each)..];
-    format!("{head} [{} bytes left out] {tail}", text.len() - head.len() - tail.len())
 }
 
 /// An event with the fields of Kubernetes' own, as it is after the last time it happened.

@@ -96,17 +96,23 @@ pub struct Condition {
     pub since_ms: u64,
 }
 
-/// A text of at most [`MESSAGE_BYTES`]: the head and the tail of a longer one, with the number of bytes between.
+/// A text of at most [`MESSAGE_BYTES`]: see [`shortened`].
 pub fn bounded(text: &str) -> Cow<'_, str> {
-    if text.len() <= MESSAGE_BYTES {
+    shortened(text, MESSAGE_BYTES, "\n")
+}
+
+/// The head and the tail of a text that is longer than `most` bytes (64 or more), with the number of bytes between, which
+/// stands between two of `between`, a blank or a line break.
+pub fn shortened<'a>(text: &'a str, most: usize, between: &str) -> Cow<'a, str> {
+    if text.len() <= most {
         return Cow::Borrowed(text);
     }
     // Room for the note between the two, whatever the number.
-    let each = (MESSAGE_BYTES - 64) / 2;
+    let each = most.saturating_sub(64) / 2;
     let head = &text[..text.floor_char_boundary(each)];
     let tail = &text[text.ceil_char_boundary(text.len() - each)..];
     let left_out = text.len() - head.len() - tail.len();
-    Cow::Owned(format!("{head}\n[{left_out} bytes left out]\n{tail}"))
+    Cow::Owned(format!("{head}{between}[{left_out} bytes left out]{between}{tail}"))
 }
 
 #[cfg(test)]

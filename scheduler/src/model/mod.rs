@@ -7,7 +7,7 @@ mod mirror;
 mod revision;
 mod state;
 
-pub use condition::{Condition, ConditionStatus, MESSAGE_BYTES, RENDER_FINISHED, RENDERED, Reason, bounded};
+pub use condition::{Condition, ConditionStatus, MESSAGE_BYTES, RENDER_FINISHED, RENDERED, Reason, bounded, shortened};
 pub use error::ErrorClass;
 pub use key::{RevisionKey, Tenant};
 pub use mirror::{MIRRORED_BYTES, mirror};

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use portico_scheduler::model::shortened;
+
 /// What separates what were lines.
 const BREAK: &str = " | ";
 
@@ -37,18 +39,9 @@ pub(crate) fn condition_safe(text: &str, most: usize) -> String {
     }
 }
 
-/// Head and tail of a text that is longer than `most` bytes, with the number of bytes between.
+/// Head and tail of a text that is longer than `most` bytes, on one line.
 pub(crate) fn ends(text: &str, most: usize) -> Cow<'_, str> {
-    /// Room for the words between the two, whatever the number.
-    const NOTE: usize = 64;
-    if text.len() <= most {
-        return Cow::Borrowed(text);
-    }
-    let each = most.saturating_sub(NOTE) / 2;
-    let head = &text[..text.floor_char_boundary(each)];
-    let tail = &text[text.ceil_char_boundary(text.len() - each)..];
-    let left_out = text.len() - head.len() - tail.len();
-    Cow::Owned(format!("{head} [{left_out} bytes left out] {tail}"))
+    shortened(text, most, " ")
 }
 
 /// Characters by which a text can be made to look like another one.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use portico_runtime::with_causes;
+
 use super::admission::Admission;
 use super::reload::Subject;
 use super::tls::Tls;
@@ -70,7 +72,7 @@ impl Live {
         };
         let live = Arc::clone(self);
         let files = self.started.source.file.iter().cloned().collect();
-        add("configuration", files, Box::new(move || live.reload().map_err(text_of)));
+        add("configuration", files, Box::new(move || live.reload().map_err(|error| with_causes(&error))));
         let authenticator = Arc::clone(&self.authenticator);
         add("tokens", self.started.tokens.iter().cloned().collect(), Box::new(move || done(authenticator.reload())));
         if let Some(roles) = self.roles.clone() {
@@ -84,16 +86,5 @@ impl Live {
 }
 
 fn done<E: std::error::Error>(result: Result<(), E>) -> Result<String, String> {
-    result.map(|()| String::new()).map_err(text_of)
-}
-
-/// An error with its sources.
-fn text_of(error: impl std::error::Error) -> String {
-    let (mut text, mut source) = (error.to_string(), error.source());
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
+    result.map(|()| String::new()).map_err(|error| with_causes(&error))
 }

@@ -1,15 +1,12 @@
 //! The renderer as the scheduler's backend, with a record of what it does.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use portico_runtime::package::{PackageFiles, PackageLimits, apply_to_map};
-use portico_runtime::{CancelToken, Event, FailureKind, RenderError, RenderOptions, Renderer, StepReport};
-use portico_scheduler::core::{Ended, Failure, Outcome};
-use portico_scheduler::driver::{Job, RenderBackend};
-use portico_scheduler::model::{Ending, ErrorClass, Reason, RenderState, Revision, mirror};
+use portico_runtime::package::PackageLimits;
+use portico_runtime::{Event, RenderOptions, Renderer, StepReport};
+use portico_scheduler::core::{Ended, Outcome};
+use portico_scheduler::driver::{Attempt, Job, RenderBackend, attempt};
+use portico_scheduler::model::{Reason, Revision};
 use portico_scheduler::queue::Cost;
 
 use super::live::Live;
@@ -82,7 +79,7 @@ impl RenderBackend for Backend {
         let _span = tracing::info_span!("render", render = %id, revision = %job.key, content = job.content.0).entered();
         tracing::info!("the render begins");
         let end = self.run(job, &recording.live);
-        let log = recording.live.end(end.recorded, &end.message, &end.steps);
+        let log = recording.live.end(recorded(&end.outcome), &end.message, &end.steps);
         let record = recording.live.record();
         tracing::info!(
             outcome = record.outcome.as_str(),
@@ -119,43 +116,10 @@ impl Drop for Recording<'_> {
     }
 }
 
-/// How a render ended.
-struct End {
-    outcome: Outcome,
-    recorded: RecordOutcome,
-    message: String,
-    steps: Vec<StepReport>,
-}
-
-impl End {
-    fn rendered(ending: Ending, files: Option<portico_scheduler::model::Files>, steps: Vec<StepReport>) -> Self {
-        let recorded = match ending.reason {
-            _ if ending.rendered => RecordOutcome::Succeeded,
-            Reason::InvalidPackage => RecordOutcome::Invalid,
-            _ => RecordOutcome::Failed,
-        };
-        Self { recorded, message: ending.message.clone(), outcome: Outcome::Rendered { ending, files }, steps }
-    }
-}
-
 impl Backend {
-    fn run(&self, job: &Job, live: &Live) -> End {
-        let Job { key, files, cancel, .. } = job;
-        // Nothing says that it is a kpt package: nothing is touched.
-        if !files.contains_key("Kptfile") {
-            live.warn("no Kptfile: nothing to render");
-            return End::rendered(Ending::success(), None, Vec::new());
-        }
-        let Effective { renderer, mut options, limits } = self.settings.for_namespace(&key.namespace);
+    fn run(&self, job: &Job, live: &Live) -> Attempt {
+        let Effective { renderer, mut options, limits } = self.settings.for_namespace(&job.key.namespace);
         options.changes.get_or_insert_default();
-        let contents = files.iter().map(|(path, content)| (path.as_str(), Arc::<[u8]>::from(&content[..])));
-        let package = match PackageFiles::from_map(&format!("/{}", key.name), contents, &limits) {
-            Ok(package) => package,
-            Err(error) => return self.invalid(&text_of(&error)),
-        };
-        let token = CancelToken::new();
-        let told = token.clone();
-        cancel.on_cancel(move || told.cancel());
         // Of the step that runs now, for traces. A render that is begun anew begins its steps anew.
         let mut span = None;
         let mut observer = |event: &Event<'_>| {
@@ -176,60 +140,17 @@ impl Backend {
                 _ => {}
             }
         };
-        // In isolation, no process renders for two tenants.
-        let renderer = renderer.for_tenant(&key.namespace);
-        let outcome = match renderer.render(&package, &options, &token, &mut observer) {
-            Ok(outcome) => outcome,
-            Err(RenderError::Cancelled) => {
-                let (outcome, recorded) = (Outcome::Cancelled, RecordOutcome::Stopped);
-                return End { outcome, recorded, message: String::new(), steps: Vec::new() };
-            }
-            // The process that was to render it died or did not start: nobody knows whose fault that was.
-            Err(error @ RenderError::Worker { .. }) => {
-                let message = text_of(&error);
-                let outcome = Outcome::Broken(Failure::new(ErrorClass::Unclassified, message.clone()));
-                return End { outcome, recorded: RecordOutcome::Broken, message, steps: Vec::new() };
-            }
-            Err(error) => return self.invalid(&text_of(&error)),
-        };
-        let ending = match outcome.failure {
-            None => Ending::success(),
-            Some(failure) => match failure.kind {
-                // Other functions, or another package, may do.
-                FailureKind::Unresolved | FailureKind::Package => self.invalid_ending(&failure.message),
-                FailureKind::Function | FailureKind::Output => Ending::failure(Reason::RenderFailed, failure.message),
-            },
-        };
-        let mut changed: BTreeMap<String, Bytes> = (**files).clone();
-        match apply_to_map(&mut changed, outcome.changes) {
-            Ok(()) => {
-                let changed = mirror(&Arc::new(changed), &RenderState::Ended(ending.clone()));
-                End::rendered(ending, (changed != *files).then_some(changed), outcome.steps)
-            }
-            Err(error) => {
-                let message = format!("the functions' output can't be saved: {error}");
-                End::rendered(Ending::failure(Reason::RenderFailed, message), None, outcome.steps)
-            }
-        }
-    }
-
-    fn invalid_ending(&self, message: &str) -> Ending {
-        let configuration = Some(self.configuration()).filter(|digest| *digest != 0);
-        Ending { configuration, ..Ending::failure(Reason::InvalidPackage, message) }
-    }
-
-    fn invalid(&self, message: &str) -> End {
-        End::rendered(self.invalid_ending(message), None, Vec::new())
+        attempt(job, &renderer, &options, &limits, self.configuration(), &mut observer)
     }
 }
 
-/// An error with its sources.
-fn text_of(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let _ = write!(text, ": {error}");
-        source = error.source();
+/// The same, in a record's words.
+fn recorded(outcome: &Outcome) -> RecordOutcome {
+    match outcome {
+        Outcome::Rendered { ending, .. } if ending.rendered => RecordOutcome::Succeeded,
+        Outcome::Rendered { ending, .. } if ending.reason == Reason::InvalidPackage => RecordOutcome::Invalid,
+        Outcome::Rendered { .. } => RecordOutcome::Failed,
+        Outcome::Cancelled => RecordOutcome::Stopped,
+        Outcome::Broken(_) => RecordOutcome::Broken,
     }
-    text
 }
