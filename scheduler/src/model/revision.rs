@@ -116,6 +116,14 @@ impl Revision {
         Tenant { namespace: Arc::clone(&self.key.namespace), repository: Arc::clone(&self.repository) }
     }
 
+    /// About how much memory its texts hold, in bytes: labels, annotations, conditions, the document.
+    pub fn held_bytes(&self) -> usize {
+        let notes = self.labels.iter().chain(&self.annotations);
+        let notes = notes.map(|(name, value)| name.len() + value.len() + 64);
+        let conditions = self.conditions.iter().map(|c| c.kind.len() + c.reason.len() + c.message.len() + 128);
+        notes.chain(conditions).sum::<usize>() + self.document.len()
+    }
+
     /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| &*condition.kind == kind)

@@ -35,18 +35,11 @@ impl WatchEvent {
         let key = self.change.key();
         // Before it is the one that an earlier event shows as it was after that; it is counted there.
         let text = match &self.change {
-            Change::Put(revision) => text_bytes(revision),
-            Change::Deleted(_) => self.before.as_deref().map_or(0, text_bytes),
+            Change::Put(revision) => revision.held_bytes(),
+            Change::Deleted(_) => self.before.as_deref().map_or(0, Revision::held_bytes),
         };
         256 + key.namespace.len() + key.name.len() + key.uid.len() + text
     }
-}
-
-fn text_bytes(revision: &Revision) -> usize {
-    let notes = revision.labels.iter().chain(&revision.annotations);
-    let notes = notes.map(|(name, value)| name.len() + value.len() + 64);
-    let conditions = revision.conditions.iter().map(|c| c.kind.len() + c.reason.len() + c.message.len() + 128);
-    notes.chain(conditions).sum::<usize>() + revision.document.len()
 }
 
 impl Change {

@@ -73,11 +73,7 @@ impl Entry {
 
 /// About how much memory a revision holds, in bytes.
 pub(super) fn weight(revision: &Revision) -> usize {
-    let notes = revision.labels.iter().chain(&revision.annotations);
-    let notes: usize = notes.map(|(name, value)| name.len() + value.len() + 64).sum();
-    let conditions: usize =
-        revision.conditions.iter().map(|c| c.kind.len() + c.reason.len() + c.message.len() + 128).sum();
-    640 + notes + conditions + revision.document.len()
+    640 + revision.held_bytes()
 }
 
 #[derive(Debug, Default)]
