@@ -65,6 +65,15 @@ struct Run {
     began: Option<Instant>,
 }
 
+/// Nobody holds it any more: its render has ended, or nobody wants what comes of it. The second is so where the async
+/// runtime is shut down before the scheduler is dropped: the tasks that wait for renders go first, and a thread that
+/// renders on would hold up the end of its runtime for ever.
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
 /// The renders that run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Running {
@@ -222,9 +231,9 @@ impl<S: PackageStore + Claims> Inner<S> {
                 }
             }
             Action::Release(run) => {
-                if let Some(held) = state.runs.remove(&run) {
+                if let Some(mut held) = state.runs.remove(&run) {
                     self.meter.worked(held.taken.elapsed());
-                    freed.extend(held.claim);
+                    freed.extend(held.claim.take());
                 }
                 self.idle.notify_waiters();
             }

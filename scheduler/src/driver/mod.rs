@@ -40,8 +40,9 @@ use crate::time::Time;
 /// [`start_processing`](Self::start_processing) gives it workers. Dropped with its last clone it stops what it does; the
 /// store knows what is left, and the next one takes it up.
 pub struct RenderScheduler<S: PackageStore + Claims> {
-    inner: Arc<Inner<S>>,
+    // Before `inner`: while the last clone goes there is still something to stop.
     alive: Arc<Alive<S>>,
+    inner: Arc<Inner<S>>,
 }
 
 /// The last clone stops what runs.

@@ -58,3 +58,33 @@ async fn a_thread_is_told_to_stop_and_its_slot_is_free() {
     assert!(store.revision(&panics).await.unwrap().is_unfinished(), "it is tried again");
     scheduler.close().await;
 }
+
+/// Tells when it begins, and whether it was told to stop.
+struct Told(mpsc::UnboundedSender<bool>);
+
+impl RenderBackend for Told {
+    fn render(&self, job: &Job) -> Ended {
+        self.0.send(false).unwrap();
+        self.0.send(job.cancel.wait_timeout(Duration::from_mins(10))).unwrap();
+        Ended { outcome: Outcome::Cancelled, log: Bytes::new(), fuel: 0 }
+    }
+}
+
+/// The tasks that wait for renders go with their runtime. What renders must hear of it all the same, or a runtime that
+/// waits for its threads would wait for ever.
+#[test]
+fn a_scheduler_that_outlives_its_runtime_stops_what_renders() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (told, mut tells) = mpsc::unbounded_channel();
+    let scheduler = runtime.block_on(async {
+        let (store, ring) = (MemoryStore::default(), Arc::new(Ring::new(100)));
+        let scheduler = RenderScheduler::new(store.clone(), Arc::new(Told(told)), ring, Settings::default());
+        scheduler.start_processing(1);
+        store.create(NewRevision::new("namespace", "waits", "repository", package("waits"))).await.unwrap();
+        assert_eq!(tells.recv().await, Some(false));
+        scheduler
+    });
+    runtime.shutdown_background();
+    drop(scheduler);
+    assert_eq!(tells.blocking_recv(), Some(true));
+}

@@ -53,7 +53,11 @@ impl RenderBackend for Obedient {
                     let outcome = Outcome::Rendered { ending: Ending::success(), files: None };
                     break (RecordOutcome::Succeeded, outcome);
                 }
-                Err(_) => {}
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                // Nobody tells it anything any more but to stop.
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    job.cancel.wait_timeout(Duration::from_mins(10));
+                }
             }
         };
         let log = live.end(recorded, "", &[]);
