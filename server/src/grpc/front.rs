@@ -22,6 +22,7 @@ use tracing::{Instrument, Span};
 use super::settings::Settings;
 use super::status;
 use crate::auth::Identity;
+use crate::ops::traces::follow;
 
 type Body = tonic::body::Body;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -246,6 +247,7 @@ fn span_of(path: &str, headers: &HeaderMap) -> Span {
     {
         span.record("trace_id", trace).record("parent_id", parent);
     }
+    follow(&span, headers);
     span
 }
 

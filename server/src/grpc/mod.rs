@@ -18,6 +18,7 @@ mod text;
 
 pub use evaluate::{Fallback, FallbackError, FallbackRule};
 pub use front::{Anonymous, Identify};
+pub use pool::CallMeter;
 pub use render::Revisions;
 pub use serve::{Listener, Parts, ServeError, Services};
 pub use settings::Settings;

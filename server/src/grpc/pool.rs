@@ -4,17 +4,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use portico_runtime::CancelToken;
+use portico_runtime::{CancelToken, FunctionReply};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::record::StepMeter;
+
+/// Counts and times the calls that need the processor, `EvaluateFunction` and `Render`, and what they run. It is told at
+/// once and must not block.
+pub trait CallMeter: StepMeter {
+    /// One more call waits for a worker, or one fewer.
+    fn waiting(&self, more: bool);
+    /// A call has waited for this long: it has a worker now, or is sent away.
+    fn waited(&self, how_long: Duration);
+    /// One more call has a worker, or one fewer.
+    fn running(&self, more: bool);
+    /// `EvaluateFunction` ran this.
+    fn function(&self, reply: &FunctionReply);
+}
 
 /// Runs work of the processor on threads of its own.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Pool {
     permits: Arc<Semaphore>,
     /// Calls that were let in and have no permit yet.
     waiting: Arc<AtomicUsize>,
     queue: usize,
     queue_time: Duration,
+    meter: Arc<dyn CallMeter>,
 }
 
 /// Why work was not done.
@@ -32,9 +49,13 @@ pub(crate) enum PoolError {
 }
 
 impl Pool {
-    pub(crate) fn new(concurrency: usize, queue: usize, queue_time: Duration) -> Self {
+    pub(crate) fn new(concurrency: usize, queue: usize, queue_time: Duration, meter: Arc<dyn CallMeter>) -> Self {
         let permits = Arc::new(Semaphore::new(concurrency.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { permits, waiting: Arc::default(), queue, queue_time }
+        Self { permits, waiting: Arc::default(), queue, queue_time, meter }
+    }
+
+    pub(crate) fn meter(&self) -> &Arc<dyn CallMeter> {
+        &self.meter
     }
 
     /// Does this on a thread. Dropped before the end, it tells the token, and the permit is free again when the work has
@@ -44,20 +65,25 @@ impl Pool {
         work: impl FnOnce(&CancelToken) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
         let permit = if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            self.meter.waited(Duration::ZERO);
             permit
         } else {
-            let _place = Place::take(&self.waiting, self.queue)?;
+            let since = Instant::now();
+            let _place = Place::take(self)?;
             let permit = Arc::clone(&self.permits).acquire_owned();
-            match tokio::time::timeout(self.queue_time, permit).await {
+            let permit = tokio::time::timeout(self.queue_time, permit).await;
+            self.meter.waited(since.elapsed());
+            match permit {
                 Ok(Ok(permit)) => permit,
                 _ => return Err(PoolError::Waited(self.queue_time)),
             }
         };
+        let running = Runs::new(&self.meter);
         let guard = CancelOnDrop(CancelToken::new());
         let token = guard.0.clone();
         let span = tracing::Span::current();
         let work = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
+            let _held = (permit, running);
             span.in_scope(|| work(&token))
         });
         let done = work.await.map_err(|_| PoolError::Panicked);
@@ -73,13 +99,16 @@ impl Pool {
 }
 
 /// A place among those that wait.
-struct Place<'a>(&'a AtomicUsize);
+struct Place<'a>(&'a Pool);
 
 impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, most: usize) -> Result<Self, PoolError> {
-        let one_more = |n: usize| (n < most).then_some(n + 1);
-        match waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more) {
-            Ok(_) => Ok(Self(waiting)),
+    fn take(pool: &'a Pool) -> Result<Self, PoolError> {
+        let one_more = |n: usize| (n < pool.queue).then_some(n + 1);
+        match pool.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more) {
+            Ok(_) => {
+                pool.meter.waiting(true);
+                Ok(Self(pool))
+            }
             Err(n) => Err(PoolError::Full(n)),
         }
     }
@@ -87,7 +116,24 @@ impl<'a> Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.0.meter.waiting(false);
+    }
+}
+
+/// A call that has a worker.
+struct Runs(Arc<dyn CallMeter>);
+
+impl Runs {
+    fn new(meter: &Arc<dyn CallMeter>) -> Self {
+        meter.running(true);
+        Self(Arc::clone(meter))
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        self.0.running(false);
     }
 }
 
@@ -105,9 +151,10 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::ops::metrics::Metrics;
 
     fn pool(concurrency: usize, queue: usize, queue_time: Duration) -> Pool {
-        Pool::new(concurrency, queue, queue_time)
+        Pool::new(concurrency, queue, queue_time, Arc::new(Metrics::new()))
     }
 
     /// Work that lasts until it is told to stop.

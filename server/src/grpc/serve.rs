@@ -21,7 +21,7 @@ use tonic_health::server::HealthReporter;
 
 use super::evaluate::Evaluator;
 use super::front::{Front, Identify};
-use super::pool::Pool;
+use super::pool::{CallMeter, Pool};
 use super::proto::DESCRIPTORS;
 use super::proto::evaluator::function_evaluator_server::FunctionEvaluatorServer;
 use super::proto::v1::render_service_server::RenderServiceServer;
@@ -49,6 +49,8 @@ pub struct Parts {
     pub authorizer: Arc<dyn Authorizer>,
     /// Who calls.
     pub identify: Arc<dyn Identify>,
+    /// Hears how long calls wait and what they run.
+    pub meter: Arc<dyn CallMeter>,
 }
 
 /// All services. Clones share everything: several listeners may serve them.
@@ -192,7 +194,7 @@ impl Services {
 
     async fn made_of(parts: Parts, revisions: Option<Revisions>) -> Result<Self, ServeError> {
         let settings = Arc::new(parts.settings);
-        let pool = Pool::new(settings.concurrency, settings.queue, settings.queue_time);
+        let pool = Pool::new(settings.concurrency, settings.queue, settings.queue_time, parts.meter);
         let render = Service {
             settings: Arc::clone(&settings),
             renders: Arc::clone(&parts.renders),

@@ -17,7 +17,7 @@ mod signals;
 mod site;
 mod stall;
 mod tls;
-mod traces;
+pub(crate) mod traces;
 
 pub use self::address::Address;
 pub use self::health::{CheckResult, Health};

@@ -169,6 +169,7 @@ impl Server {
                     renders: Arc::clone(&settings) as _,
                     authorizer: Arc::clone(&authorizer),
                     identify: Arc::clone(&authenticator) as _,
+                    meter: Arc::clone(&metrics) as _,
                 };
                 let revisions = grpc::Revisions { scheduler: scheduler.clone(), renders: Arc::clone(&records) };
                 let services = grpc::Services::with_revisions(parts, revisions).await?;

@@ -5,8 +5,7 @@
 use axum::http::Request;
 use tracing::Span;
 
-/// The span of a request; what is told within it carries its fields. With traces it is a part of its sender's trace
-/// (`traceparent`).
+/// The span of a request; what is told within it carries its fields.
 pub(crate) fn request_span<B>(request: &Request<B>) -> Span {
     let method = request.method().as_str();
     let span = tracing::info_span!("request", method, path = request.uri().path());
@@ -14,14 +13,12 @@ pub(crate) fn request_span<B>(request: &Request<B>) -> Span {
     span
 }
 
+/// Makes a span a part of its sender's trace (`traceparent`), where there are traces.
 #[cfg(not(feature = "otlp"))]
-fn follow(_: &Span, _: &axum::http::HeaderMap) {}
+pub(crate) fn follow(_: &Span, _: &axum::http::HeaderMap) {}
 
 #[cfg(feature = "otlp")]
-pub(crate) use otlp::{Traces, layer};
-
-#[cfg(feature = "otlp")]
-use otlp::follow;
+pub(crate) use otlp::{Traces, follow, layer};
 
 #[cfg(feature = "otlp")]
 mod otlp {
@@ -84,7 +81,8 @@ mod otlp {
         }
     }
 
-    pub(super) fn follow(span: &Span, headers: &HeaderMap) {
+    /// Makes a span a part of its sender's trace (`traceparent`).
+    pub(crate) fn follow(span: &Span, headers: &HeaderMap) {
         if headers.contains_key("traceparent") {
             // A span that nobody wants takes no parent.
             let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));

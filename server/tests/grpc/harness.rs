@@ -19,6 +19,7 @@ use portico_server::auth::{AllowAll, Authorizer};
 use portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient;
 use portico_server::grpc::proto::v1::render_service_client::RenderServiceClient;
 use portico_server::grpc::{Anonymous, Identify, Listener, Parts, Revisions, Services, Settings};
+use portico_server::ops::metrics::Metrics;
 use portico_server::record::{Backend, Effective, RecordLimits, RenderSettings, Renders};
 use portico_server::{Scheduler, Store};
 use tokio::sync::oneshot;
@@ -129,7 +130,13 @@ pub(crate) struct Server {
 fn parts(settings: Settings, authorizer: Arc<dyn Authorizer>) -> Parts {
     let engine = Engine::new(EngineConfig::default()).expect("an engine");
     let renderer = Renderer::new(engine, Sources::new(vec![Arc::new(Probes)]));
-    Parts { settings, renders: Arc::new(Same(renderer)), authorizer, identify: Arc::new(Anonymous) }
+    Parts {
+        settings,
+        renders: Arc::new(Same(renderer)),
+        authorizer,
+        identify: Arc::new(Anonymous),
+        meter: Arc::new(Metrics::new()),
+    }
 }
 
 impl Server {
@@ -145,6 +152,12 @@ impl Server {
     /// One that wants to know who calls.
     pub(crate) async fn identifying(settings: Settings, identify: Arc<dyn Identify>) -> Self {
         let parts = Parts { identify, ..parts(settings, Arc::new(AllowAll)) };
+        Self::listening(Services::new(parts).await.expect("the services"), "127.0.0.1:0", None).await
+    }
+
+    /// One that tells these metrics.
+    pub(crate) async fn metered(settings: Settings, metrics: &Arc<Metrics>) -> Self {
+        let parts = Parts { meter: Arc::clone(metrics) as _, ..parts(settings, Arc::new(AllowAll)) };
         Self::listening(Services::new(parts).await.expect("the services"), "127.0.0.1:0", None).await
     }
 

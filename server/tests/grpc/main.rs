@@ -4,5 +4,6 @@ mod evaluate;
 mod go;
 mod harness;
 mod life;
+mod metrics;
 mod render;
 mod revisions;

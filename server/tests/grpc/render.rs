@@ -43,9 +43,9 @@ pub(crate) fn chunks(files: &[(String, Vec<u8>)], piece: usize) -> Vec<Files> {
 }
 
 #[derive(Debug, Default)]
-struct Rendered {
+pub(crate) struct Rendered {
     events: Vec<RenderEvent>,
-    outcome: Option<RenderOutcome>,
+    pub(crate) outcome: Option<RenderOutcome>,
     files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -54,7 +54,11 @@ fn requests(begin: RenderBegin, files: &[(String, Vec<u8>)], piece: usize) -> Ve
     std::iter::once(Ask::Begin(begin)).chain(files).map(|message| RenderRequest { message: Some(message) }).collect()
 }
 
-async fn render(server: &Server, begin: RenderBegin, files: &[(String, Vec<u8>)]) -> Result<Rendered, Status> {
+pub(crate) async fn render(
+    server: &Server,
+    begin: RenderBegin,
+    files: &[(String, Vec<u8>)],
+) -> Result<Rendered, Status> {
     send(server, Request::new(tokio_stream::iter(requests(begin, files, 700)))).await
 }
 

@@ -142,6 +142,7 @@ impl FunctionEvaluator for Evaluator {
             Ok(Err(error)) => return Err(call_error(error)),
             Err(error) => return Err(status::of_pool(error, &self.settings)),
         };
+        self.pool.meter().function(&reply);
         if !reply.passed() {
             tracing::debug!(image = reply.image, "a function failed");
             return Err(not_passed(&reply, wishes.details_bytes, &limits));

@@ -11,6 +11,7 @@ use tonic::{Code, Request, Status, Streaming};
 
 use super::files::{Incoming, pieces};
 use super::{Answer, Service, convert};
+use crate::grpc::CallMeter;
 use crate::grpc::front::{Deadline, Held};
 use crate::grpc::proto::v1;
 use crate::grpc::proto::v1::render_request::Message as Asked;
@@ -50,9 +51,10 @@ pub(super) async fn render(
     let (tell, told) = mpsc::channel(WAITING);
     let (pool, settings) = (service.pool.clone(), Arc::clone(&service.settings));
     let teller = tell.clone();
+    let meter = Arc::clone(pool.meter());
     let work = async move {
         let events = begin.events.then(|| teller.clone());
-        let done = pool.run(move |cancel| work(&begin, &effective, files, events.as_ref(), cancel)).await;
+        let done = pool.run(move |cancel| work(&begin, &effective, files, events.as_ref(), &*meter, cancel)).await;
         let (outcome, changes) = done.map_err(|error| of_pool(error, &settings))??;
         if let Some(held) = &held {
             held.add(changes.iter().map(size).sum());
@@ -135,6 +137,7 @@ fn work(
     effective: &Effective,
     files: BTreeMap<String, Vec<u8>>,
     events: Option<&mpsc::Sender<v1::RenderResponse>>,
+    meter: &dyn CallMeter,
     cancel: &CancelToken,
 ) -> Rendered {
     let name = if begin.name.is_empty() { "package" } else { &begin.name };
@@ -142,8 +145,10 @@ fn work(
         .map_err(|error| Status::invalid_argument(safe(&format!("the package cannot be read: {error}"))))?;
     let mut warnings = Vec::new();
     let mut observer = |event: &Event<'_>| {
-        if let Event::Warning(text) = event {
-            warnings.push((*text).to_owned());
+        match event {
+            Event::Warning(text) => warnings.push((*text).to_owned()),
+            Event::StepPassed(step) | Event::StepFailed(step) => meter.step(step),
+            _ => {}
         }
         if let (Some(events), Some(event)) = (events, convert::event(event)) {
             // Whoever reads too slowly for these has the outcome, which tells it all again.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
-use portico_runtime::{StepReport, StepState};
+use portico_runtime::{FunctionReply, StepReport, StepState};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -47,16 +48,23 @@ impl Series {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an amount of memory is far below 2^53")]
-    fn add(&self, step: &StepReport) {
-        if step.state == StepState::Passed { &self.passed } else { &self.failed }.inc();
-        self.seconds.observe(step.elapsed.as_secs_f64());
-        self.fuel.inc_by(step.fuel);
-        if step.image.is_empty() {
-            // What a program uses is not known.
-            return;
+    fn add(&self, run: &Run) {
+        if run.passed { &self.passed } else { &self.failed }.inc();
+        self.seconds.observe(run.elapsed.as_secs_f64());
+        self.fuel.inc_by(run.fuel);
+        if let Some(memory) = run.memory {
+            self.memory.observe(memory as f64);
         }
-        self.memory.observe(step.peak_memory as f64);
     }
+}
+
+/// What is counted of a function that ran.
+struct Run {
+    passed: bool,
+    elapsed: Duration,
+    fuel: u64,
+    /// `None`: what a program of the machine uses is not known.
+    memory: Option<u64>,
 }
 
 impl Functions {
@@ -64,15 +72,32 @@ impl Functions {
         Self { most, by_image: RwLock::default() }
     }
 
-    /// A function has passed or failed.
+    /// A function of a pipeline has passed or failed.
     pub(super) fn step(&self, step: &StepReport) {
-        let image = if step.image.is_empty() { EXEC } else { without_version(&step.image) };
+        let is_program = step.image.is_empty();
+        let run = Run {
+            passed: step.state == StepState::Passed,
+            elapsed: step.elapsed,
+            fuel: step.fuel,
+            memory: (!is_program).then_some(step.peak_memory),
+        };
+        self.add(if is_program { EXEC } else { without_version(&step.image) }, &run);
+    }
+
+    /// A function by itself has passed or failed.
+    pub(super) fn call(&self, reply: &FunctionReply) {
+        let run =
+            Run { passed: reply.passed(), elapsed: reply.elapsed, fuel: reply.fuel, memory: Some(reply.peak_memory) };
+        self.add(without_version(&reply.image), &run);
+    }
+
+    fn add(&self, image: &str, run: &Run) {
         if let Some(series) = self.read().get(image) {
-            return series.add(step);
+            return series.add(run);
         }
         let mut by_image = self.by_image.write().unwrap_or_else(PoisonError::into_inner);
         let image = if by_image.len() < self.most || by_image.contains_key(image) { image } else { OTHER };
-        by_image.entry(image.into()).or_insert_with(Series::new).add(step);
+        by_image.entry(image.into()).or_insert_with(Series::new).add(run);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Box<str>, Series>> {

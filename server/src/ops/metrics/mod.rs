@@ -23,7 +23,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use portico_runtime::{Engine, StepReport};
+use portico_runtime::{Engine, FunctionReply, StepReport};
 use portico_scheduler::core::Waited;
 use portico_scheduler::driver::{Meter, RenderEnd};
 use portico_scheduler::model::ErrorClass;
@@ -39,6 +39,7 @@ use self::functions::Functions;
 use self::process::Process;
 use self::scrape::Scraped;
 use crate::Scheduler;
+use crate::grpc::CallMeter;
 use crate::record::StepMeter;
 
 /// Functions that are told apart; the rest counts as `other`.
@@ -48,6 +49,10 @@ use crate::record::StepMeter;
 /// - Default: 200, fixed; the embedded catalog has some 60.
 /// - Does not stop: names that came first and never run again; a restart forgets them.
 pub const FUNCTIONS: usize = 200;
+
+/// The states of `portico_calls`.
+const CALL_WAITS: &str = "waiting";
+const CALL_RUNS: &str = "running";
 
 type Label = [(&'static str, &'static str); 1];
 type Labels = [(&'static str, &'static str); 2];
@@ -84,6 +89,8 @@ struct Told {
     reloads: Family<Label, Counter>,
     reloaded: Gauge,
     refused: Family<Label, Counter>,
+    call_wait: Histogram,
+    calls: Family<Label, Gauge>,
 }
 
 impl fmt::Debug for Metrics {
@@ -217,7 +224,12 @@ impl Told {
             reloads: Family::default(),
             reloaded: Gauge::default(),
             refused: Family::default(),
+            call_wait: short(),
+            calls: Family::default(),
         };
+        for state in [CALL_WAITS, CALL_RUNS] {
+            drop(told.calls.get_or_create(&[("state", state)]));
+        }
         for end in RenderEnd::ALL {
             drop(told.render.get_or_create(&[("outcome", end.as_str())]));
         }
@@ -290,6 +302,16 @@ impl Told {
             "Requests that were refused, by the limit that refused them",
             told.refused.clone(),
         );
+        registry.register(
+            "portico_call_wait_seconds",
+            "Time that a call over gRPC waited for a worker",
+            told.call_wait.clone(),
+        );
+        registry.register(
+            "portico_calls",
+            "Calls over gRPC that wait for a worker, and that have one",
+            told.calls.clone(),
+        );
         told
     }
 }
@@ -329,6 +351,24 @@ impl StoreMeter for Metrics {
             let labels = [("operation", operation.as_str()), ("class", scrape::class(class))];
             self.told.store_errors.get_or_create(&labels).inc();
         }
+    }
+}
+
+impl CallMeter for Metrics {
+    fn waiting(&self, more: bool) {
+        self.told.calls.get_or_create(&[("state", CALL_WAITS)]).inc_by(if more { 1 } else { -1 });
+    }
+
+    fn waited(&self, how_long: Duration) {
+        self.told.call_wait.observe(how_long.as_secs_f64());
+    }
+
+    fn running(&self, more: bool) {
+        self.told.calls.get_or_create(&[("state", CALL_RUNS)]).inc_by(if more { 1 } else { -1 });
+    }
+
+    fn function(&self, reply: &FunctionReply) {
+        self.functions.call(reply);
     }
 }
 
