@@ -20,7 +20,7 @@ import (
 
 const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a # mine\n"
 
-// client is one of the server that PORTICO_GRPC names; server/tests/go_clients.rs starts it, with functions that behave
+// client is one of the server that PORTICO_GRPC names; server/tests/grpc/go.rs starts it, with functions that behave
 // badly.
 func client(t *testing.T, options ...portico.Option) *portico.Client {
 	t.Helper()
@@ -160,7 +160,7 @@ func TestAPipelineThatFailsIsAResult(t *testing.T) {
 		t.Fatalf("%+v", result)
 	}
 	step := result.Steps[0]
-	if step.ExitCode != 3 || len(step.Results) != 1 || step.Results[0].GetMessage() != "replicas is wrong" {
+	if step.ExitCode != 3 || len(step.Results) != 1 || step.Results[0].Message != "replicas is wrong" {
 		t.Errorf("%+v", step)
 	}
 	if len(result.Changed) != 0 || len(result.Files) != 3 {

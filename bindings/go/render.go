@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
-	"time"
 
+	"portico.dev/go/internal/outcome"
 	"portico.dev/go/porticopb"
 )
 
@@ -61,54 +61,17 @@ func (c *Client) Renderer(options RenderOptions) *Renderer {
 	return &Renderer{client: c, options: options}
 }
 
-// Result is what a render came to, failed or not.
-type Result struct {
-	// Files are all files of the package as they are now, those outside of it and those that did not change included. Of a
-	// pipeline that failed: as the Kptfile asks, either as they came or unfinished, and the Kptfile with its new status.
-	Files map[string]string
-	// Changed and Deleted are the paths of files that are new or other than they came, and of those that are gone.
-	Changed, Deleted []string
-	// Failure tells why the pipeline failed and what to do; empty when it passed. FailureKind is package, unresolved,
-	// function or output.
-	Failure, FailureKind string
-	// Results is what the functions reported, as the results.yaml of kpt.
-	Results string
-	Steps   []Step
-	// SavedOnFailure tells that Files are the unfinished state that `kpt.dev/save-on-render-failure` asks for.
-	SavedOnFailure bool
-	Warnings       []string
-}
-
-// Step is one function call of a render.
-type Step struct {
-	// Package is a slash path from the root, empty for the root.
-	Package string
-	// Name is what the Kptfile calls it, perhaps nothing; Image is the full one.
-	Name, Image string
-	Validator   bool
-	// State is passed, failed, skipped or notRun.
-	State string
-	// ExitCode is the function's own; ExecutionError says what the code does not, Cause says it in a word for programs.
-	ExitCode              int
-	ExecutionError, Cause string
-	Stderr                string
-	Results               []*porticopb.FunctionResult
-	Elapsed               time.Duration
-	Fuel, PeakMemory      uint64
-}
-
-// PipelineError is a pipeline that failed.
-type PipelineError struct{ Result *Result }
-
-func (e *PipelineError) Error() string { return e.Result.Failure }
-
-// Err is a [*PipelineError] when the pipeline failed, and nil when it passed.
-func (r *Result) Err() error {
-	if r.Failure == "" {
-		return nil
-	}
-	return &PipelineError{Result: r}
-}
+// What renders come to, here or in package embed.
+type (
+	// Result is what a render came to, failed or not. [Result.Err] tells whether it failed.
+	Result = outcome.Result
+	// Step is one function call of a render.
+	Step = outcome.Step
+	// PipelineError is a pipeline that failed.
+	PipelineError = outcome.PipelineError
+	// FunctionResult is one thing that a function reports, in kpt's shape.
+	FunctionResult = outcome.FunctionResult
+)
 
 // Render renders a package: content by slash path, without a slash in front. The package is the topmost directory with a
 // Kptfile; files outside of it stay, and without a Kptfile all do.
@@ -118,9 +81,9 @@ func (r *Renderer) Render(ctx context.Context, files map[string]string) (*Result
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	root, found := packageRoot(files)
+	root, found := outcome.Root(files)
 	if !found {
-		return &Result{Files: copied(files)}, nil
+		return outcome.Untouched(files), nil
 	}
 	// Whatever ends this call ends the one on the server.
 	call, stop := context.WithCancel(r.client.Context(ctx))
@@ -227,7 +190,7 @@ func (r *Renderer) receive(stream porticopb.RenderService_RenderClient, root str
 	if result == nil {
 		return nil, fmt.Errorf("the server ended its answer before the outcome of the render")
 	}
-	result.Files = copied(files)
+	result.Files = maps.Clone(files)
 	for path := range deleted {
 		delete(result.Files, path)
 		result.Deleted = append(result.Deleted, path)
@@ -236,60 +199,7 @@ func (r *Renderer) receive(stream porticopb.RenderService_RenderClient, root str
 		result.Files[path] = content.String()
 		result.Changed = append(result.Changed, path)
 	}
-	sort.Strings(result.Changed)
-	sort.Strings(result.Deleted)
+	slices.Sort(result.Changed)
+	slices.Sort(result.Deleted)
 	return result, nil
-}
-
-func resultOf(outcome *porticopb.RenderOutcome) *Result {
-	result := &Result{
-		Failure:        outcome.GetFailure(),
-		FailureKind:    outcome.GetFailureKind(),
-		Results:        outcome.GetResultsYaml(),
-		SavedOnFailure: outcome.GetSavedOnFailure(),
-		Warnings:       outcome.GetWarnings(),
-	}
-	for _, step := range outcome.GetSteps() {
-		result.Steps = append(result.Steps, Step{
-			Package:        step.GetPackage(),
-			Name:           step.GetName(),
-			Image:          step.GetImage(),
-			Validator:      step.GetValidator(),
-			State:          step.GetState(),
-			ExitCode:       int(step.GetExitCode()),
-			ExecutionError: step.GetError(),
-			Cause:          step.GetCause(),
-			Stderr:         step.GetStderr(),
-			Results:        step.GetResults(),
-			Elapsed:        step.GetElapsed().AsDuration(),
-			Fuel:           step.GetFuel(),
-			PeakMemory:     step.GetPeakMemory(),
-		})
-	}
-	return result
-}
-
-// packageRoot is the topmost directory with a Kptfile, as the beginning of paths: empty or with a slash at its end. Of
-// several at one height the first by name.
-func packageRoot(files map[string]string) (string, bool) {
-	root, depth, found := "", 0, false
-	for name := range files {
-		if path.Base(name) != "Kptfile" {
-			continue
-		}
-		candidate := strings.TrimSuffix(name, "Kptfile")
-		height := strings.Count(candidate, "/")
-		if !found || height < depth || (height == depth && candidate < root) {
-			root, depth, found = candidate, height, true
-		}
-	}
-	return root, found
-}
-
-func copied(files map[string]string) map[string]string {
-	all := make(map[string]string, len(files))
-	for path, content := range files {
-		all[path] = content
-	}
-	return all
 }

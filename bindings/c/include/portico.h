@@ -310,6 +310,10 @@ int32_t portico_render(portico_engine_t *engine, const portico_file_t *files, si
  * as a Kptfile has it. Of the options `style`, `record`, `root` and `flags` mean nothing here. Else as portico_render: the
  * handle is waited for, cancelled and freed in the same way. Its result has one step and no changes; what the function
  * wrote is portico_result_output. An engine with `isolate` does not do this.
+ *
+ * The function is looked for before the list is looked at: one that nobody has is a result of PORTICO_STATUS_UNRESOLVED whose
+ * step has the cause `notFound`, whatever the list is. So an absent list asks whether there is a function, and runs nothing:
+ * portico_wait answers PORTICO_INVALID_ARGUMENT with a message that begins with `resource_list` when it can be run.
  */
 int32_t portico_evaluate(portico_engine_t *engine, portico_text_t image, portico_text_t resource_list,
                          const portico_render_options_t *options, portico_render_t **render, portico_error_t **error);

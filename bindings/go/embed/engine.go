@@ -11,16 +11,15 @@ package embed
 import "C"
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"unsafe"
+
+	"portico.dev/go/internal/outcome"
 )
 
 // Code tells what went wrong; see the header.
@@ -46,6 +45,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// Is makes errors.Is find [ErrNoInput]: of an argument that is not what it has to be, the library's message names it.
+func (e *Error) Is(target error) bool {
+	return target == ErrNoInput && e.Code == InvalidArgument && strings.HasPrefix(e.Message, "`resource_list` ")
+}
 
 // ErrClosed is what a render ends with whose engine was closed.
 var ErrClosed = errors.New("the engine is closed")
@@ -156,9 +160,9 @@ func (r *Renderer) Render(ctx context.Context, files map[string]string) (*Result
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	root, found := packageRoot(files)
+	root, found := outcome.Root(files)
 	if !found {
-		return &Result{Files: maps.Clone(files)}, nil
+		return outcome.Untouched(files), nil
 	}
 	render, err := r.engine.start(&r.options, func(memory *memory, pinner *runtime.Pinner, options *C.portico_render_options_t,
 		render **C.portico_render_t, failure **C.portico_error_t) C.int32_t {
@@ -181,23 +185,6 @@ func (r *Renderer) Render(ctx context.Context, files map[string]string) (*Result
 		return nil, err
 	}
 	return resultOf(c, root, files), nil
-}
-
-// packageRoot is the topmost directory with a Kptfile, as the beginning of paths: empty or with a slash at its end. Of
-// several at one height the first by name.
-func packageRoot(files map[string]string) (string, bool) {
-	var roots []string
-	for path := range files {
-		if root, is := strings.CutSuffix(path, "Kptfile"); is && (root == "" || strings.HasSuffix(root, "/")) {
-			roots = append(roots, root)
-		}
-	}
-	if len(roots) == 0 {
-		return "", false
-	}
-	return slices.MinFunc(roots, func(a, b string) int {
-		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
-	}), true
 }
 
 // start starts what the library is to do, with options and memory that last for the call.

@@ -42,6 +42,10 @@ func shop() map[string]string {
 	return map[string]string{"Kptfile": kptfile, "service.yaml": service, "empty.yaml": "", "README.md": "# shop"}
 }
 
+const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: Service\n" +
+	"  metadata:\n    name: front\nfunctionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n" +
+	"  data: {tier: web}\n"
+
 // A package that is rendered for ever.
 func endless() map[string]string {
 	return map[string]string{
@@ -122,16 +126,13 @@ func TestPlaces(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	result, err = renderer.Render(context.Background(), map[string]string{"other.yaml": "a: [\n", "NoKptfile": ""})
-	if err != nil || len(result.Files) != 2 || result.Changed != nil || result.Err() != nil {
+	if err != nil || len(result.Files) != 2 || result.Changed != nil || result.FailedStep != -1 || result.Err() != nil {
 		t.Fatalf("%+v, %v", result, err)
 	}
 }
 
 func TestEvaluate(t *testing.T) {
 	renderer := engine(t, Options{}).Renderer(RenderOptions{})
-	list := "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: Service\n" +
-		"  metadata:\n    name: front\nfunctionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n" +
-		"  data: {tier: web}\n"
 	var output strings.Builder
 	if err := renderer.Runner(context.Background(), "set-labels:v0.2.0").Run(strings.NewReader(list), &output); err != nil {
 		t.Fatal(err)
@@ -148,8 +149,44 @@ func TestEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong *Error
-	if _, err = renderer.Evaluate(context.Background(), "starlark", nil); !errors.As(err, &wrong) || wrong.Code != InvalidArgument {
+	if _, err = renderer.Evaluate(context.Background(), "starlark", nil); !errors.As(err, &wrong) || wrong.Code != InvalidArgument || !errors.Is(err, ErrNoInput) {
 		t.Fatal(err)
+	}
+}
+
+// Functions are looked for without running them, and what cannot be asked is no answer.
+func TestHas(t *testing.T) {
+	modules := os.Getenv("PORTICO_TEST_MODULES")
+	if modules == "" {
+		t.Fatal("PORTICO_TEST_MODULES names a directory of modules; the Rust test sets it")
+	}
+	// Nobody compiles, so the module cannot be run.
+	engine := engine(t, Options{FunctionDirs: []string{modules}})
+	renderer := engine.Renderer(RenderOptions{})
+	for image, want := range map[string]bool{"starlark": true, "example.com/none:v1": false, "example.com/echo:v1": true} {
+		if has, err := renderer.Has(context.Background(), image); has != want || err != nil {
+			t.Errorf("%s: %v, %v", image, has, err)
+		}
+	}
+	var failure *FunctionError
+	if _, err := renderer.Evaluate(context.Background(), "example.com/echo:v1", []byte(list)); !errors.As(err, &failure) || failure.Cause != "notCompiled" {
+		t.Errorf("%+v, %v", failure, err)
+	}
+	if has, err := renderer.Has(context.Background(), "no image"); has || err == nil || errors.Is(err, ErrNoInput) {
+		t.Errorf("%v, %v", has, err)
+	}
+	limited := engine.Renderer(RenderOptions{Limits: map[string]uint64{"fule": 1}})
+	if has, err := limited.Has(context.Background(), "starlark"); has || err == nil || errors.Is(err, ErrNoInput) {
+		t.Errorf("%v, %v", has, err)
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := renderer.Has(gone, "starlark"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	engine.Close()
+	if _, err := renderer.Has(context.Background(), "starlark"); !errors.Is(err, ErrClosed) {
+		t.Error(err)
 	}
 }
 

@@ -9,44 +9,24 @@ import "C"
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"runtime"
 	"unsafe"
+
+	"portico.dev/go/internal/function"
 )
 
-// ErrNotFound is what errors.Is finds in the error of a function that there is not.
-var ErrNotFound = errors.New("there is no such function")
+// FunctionError is a function that did not pass, here or in the client.
+type FunctionError = function.Error
 
-// FunctionError is a function that did not pass. It has the fields of the client's.
-type FunctionError struct {
-	// Image is the full image.
-	Image string
-	// ExitCode is the function's own; 1 when it came to no end of its own.
-	ExitCode int
-	// Cause is a word for programs: exit, trap, outOfFuel, deadline, memory, badOutput, notFound, and others.
-	Cause string
-	// Message tells why, without standard error.
-	Message string
-	// Stderr is what the function wrote to standard error.
-	Stderr string
-	// ResourceList is what it wrote, whether that can be read or not.
-	ResourceList []byte
-	// Truncated tells that something was left out of Stderr.
-	Truncated bool
-}
+// Runner runs a function in the shape of kpt's FunctionRunner, here or in the client.
+type Runner = function.Runner
 
-func (e *FunctionError) Error() string {
-	text := fmt.Sprintf("function %q: %s", e.Image, e.Message)
-	if e.Stderr != "" {
-		text += "\n" + e.Stderr
-	}
-	return text
-}
-
-// Is makes errors.Is find ErrNotFound.
-func (e *FunctionError) Is(target error) bool { return target == ErrNotFound && e.Cause == "notFound" }
+var (
+	// ErrNotFound is what errors.Is finds in the error of a function that there is not.
+	ErrNotFound = function.ErrNotFound
+	// ErrNoInput is what errors.Is finds in the error of a call whose input is no ResourceList.
+	ErrNoInput = function.ErrNoInput
+)
 
 // Evaluate runs one function on one ResourceList, in YAML. A function that does not pass is a [*FunctionError]. Of the
 // options only Limits, ImagePrefix and Tenant mean something.
@@ -72,7 +52,11 @@ func (r *Renderer) Evaluate(ctx context.Context, image string, resourceList []by
 		return output, nil
 	}
 	step := stepOf(c, 0)
-	return nil, &FunctionError{
+	var cause error
+	if C.portico_result_status(c) == C.PORTICO_STATUS_UNRESOLVED && step.Cause == "notFound" {
+		cause = ErrNotFound
+	}
+	return nil, function.Failed(FunctionError{
 		Image:        step.Image,
 		ExitCode:     step.ExitCode,
 		Cause:        step.Cause,
@@ -80,35 +64,15 @@ func (r *Renderer) Evaluate(ctx context.Context, image string, resourceList []by
 		Stderr:       step.Stderr,
 		ResourceList: output,
 		Truncated:    step.StderrDropped > 0,
-	}
+	}, "", cause)
 }
 
-// Runner runs a function in the shape of kpt's FunctionRunner.
-type Runner struct {
-	renderer *Renderer
-	ctx      context.Context
-	image    string
+// Has tells whether there is a function for this image. An error means that nobody knows.
+func (r *Renderer) Has(ctx context.Context, image string) (bool, error) {
+	return function.Has(ctx, r, image)
 }
 
 // Runner is a runner of this image. Its calls have no context of their own: they stop when ctx is done.
 func (r *Renderer) Runner(ctx context.Context, image string) *Runner {
-	return &Runner{renderer: r, ctx: ctx, image: image}
-}
-
-// Run reads a ResourceList and writes what the function made of it. Of a function that fails, what it wrote is written too,
-// and the error is a [*FunctionError] with exit code and standard error.
-func (r *Runner) Run(reader io.Reader, writer io.Writer) error {
-	input, err := io.ReadAll(reader)
-	if err != nil {
-		return fmt.Errorf("cannot read the input of function %q: %w", r.image, err)
-	}
-	output, err := r.renderer.Evaluate(r.ctx, r.image, input)
-	var failure *FunctionError
-	if errors.As(err, &failure) {
-		output = failure.ResourceList
-	}
-	if _, written := writer.Write(output); written != nil && err == nil {
-		return fmt.Errorf("cannot write the output of function %q: %w", r.image, written)
-	}
-	return err
+	return function.NewRunner(ctx, r, image)
 }

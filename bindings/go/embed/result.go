@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 	"unsafe"
+
+	"portico.dev/go/internal/outcome"
 )
 
 // Style says how changed files are written.
@@ -62,38 +64,17 @@ func (o *RenderOptions) c(memory *memory) C.portico_render_options_t {
 	return c
 }
 
-// Result is what a render came to, failed or not. It has the fields of the client's.
-type Result struct {
-	// Files are all files as they are now, those outside of the package and those that did not change included. Of a
-	// pipeline that failed: as the Kptfile asks, either as they came or unfinished, and the Kptfile with its new status.
-	Files map[string]string
-	// Changed and Deleted are the paths of files that are new or other than they came, and of those that are gone.
-	Changed, Deleted []string
-	// Failure tells why the pipeline failed and what to do; empty when it passed. FailureKind is package, unresolved,
-	// function or output.
-	Failure, FailureKind string
-	// FailedStep is with what it failed, in Steps; -1 for nothing.
-	FailedStep int
-	// Results is what the functions reported, as the results.yaml of kpt.
-	Results string
-	Steps   []Step
-	// SavedOnFailure tells that Files are the unfinished state that `kpt.dev/save-on-render-failure` asks for.
-	SavedOnFailure bool
-	Warnings       []string
-}
-
-// PipelineError is a pipeline that failed.
-type PipelineError struct{ Result *Result }
-
-func (e *PipelineError) Error() string { return e.Result.Failure }
-
-// Err is a [*PipelineError] when the pipeline failed, and nil when it passed.
-func (r *Result) Err() error {
-	if r.Failure == "" {
-		return nil
-	}
-	return &PipelineError{Result: r}
-}
+// What renders come to, here or in the client.
+type (
+	// Result is what a render came to, failed or not. [Result.Err] tells whether it failed.
+	Result = outcome.Result
+	// Step is one function call of a render.
+	Step = outcome.Step
+	// PipelineError is a pipeline that failed.
+	PipelineError = outcome.PipelineError
+	// FunctionResult is one thing that a function reports, in kpt's shape.
+	FunctionResult = outcome.FunctionResult
+)
 
 var failureKinds = map[C.int32_t]string{
 	C.PORTICO_STATUS_BAD_PACKAGE:     "package",
@@ -107,29 +88,6 @@ var states = map[C.uint32_t]string{
 	C.PORTICO_STEP_FAILED:  "failed",
 	C.PORTICO_STEP_SKIPPED: "skipped",
 	C.PORTICO_STEP_NOT_RUN: "notRun",
-}
-
-// Step is one function call of a render.
-type Step struct {
-	// Package is a slash path from the root, empty for the root.
-	Package string
-	// Name is what the Kptfile calls it, perhaps nothing; Image is the full one.
-	Name, Image string
-	Validator   bool
-	// Index is the position in the list of mutators or validators.
-	Index int
-	// State is passed, failed, skipped or notRun.
-	State string
-	// ExitCode is the function's own; ExecutionError says what the code does not, Cause says it in a word for programs.
-	ExitCode              int
-	ExecutionError, Cause string
-	Stderr                string
-	StderrDropped         uint64
-	// Resources is how many it got; -1 when it was not run.
-	Resources  int
-	Elapsed    time.Duration
-	Fuel       uint64
-	PeakMemory uint64
 }
 
 // resultOf copies a result out of the library. The package lies at root among the files.

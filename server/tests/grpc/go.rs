@@ -68,7 +68,7 @@ async fn our_module_and_its_examples() {
     let server = server().await;
     let directory = here("../bindings/go");
     go(&directory, &["vet", "./..."], "").await;
-    go(&directory, &["test", "-race", "-count=1", "."], &server.address).await;
+    go(&directory, &["test", "-race", "-count=1", ".", "./internal/..."], &server.address).await;
     let package = tempfile::tempdir().expect("a directory");
     for (path, content) in crate::render::package(&["echo"]) {
         std::fs::write(package.path().join(path), content).expect("a file");
@@ -89,49 +89,11 @@ async fn the_runtime_of_kpt() {
     let directory = here("../bindings/go/kpt");
     go(&directory, &["vet", "./..."], "").await;
     go(&directory, &["test", "-race", "-count=1", "./..."], &server.address).await;
-    // kpt's own renderer. Its package brings three functions of the catalog, in a module that is not to be had everywhere, and
-    // which this needs none of: they are left out of the build.
-    let temporary = tempfile::tempdir().expect("a directory");
-    let modules = without_functions(&directory, temporary.path()).await;
-    let modules = format!("-modfile={}", modules.display());
+    // kpt's own renderer, in a build without a module that is not to be had everywhere.
+    let bare = tempfile::tempdir().expect("a directory");
+    go(&directory, &["run", "./internal/bare", bare.path().to_str().expect("a path")], "").await;
+    let modules = format!("-modfile={}", bare.path().join("go.mod").display());
     go(&directory, &["test", "-count=1", &modules, "-tags", "kpt_renderer", "./..."], &server.address).await;
-}
-
-/// The go.mod of a build with kpt as it is but for the functions that its package of renderers brings.
-async fn without_functions(module: &Path, directory: &Path) -> PathBuf {
-    let kpt = go(module, &["list", "-m", "-f", "{{.Dir}}", "github.com/kptdev/kpt"], "").await;
-    let copy = directory.join("kpt");
-    copy_tree(Path::new(kpt.trim()), &copy, "internal/kptops");
-    let functions = copy.join("internal/kptops");
-    std::fs::create_dir_all(&functions).expect("a folder");
-    let none = "package kptops\n\nimport \"sigs.k8s.io/kustomize/kyaml/fn/framework\"\n\n\
-                func FindProcessor(string) framework.ResourceListProcessorFunc { return nil }\n";
-    std::fs::write(functions.join("functions.go"), none).expect("a file");
-    let text = std::fs::read_to_string(module.join("go.mod")).expect("a file");
-    let ours = module.join("..").canonicalize().expect("a folder");
-    let text = text.replace("=> ../", &format!("=> {}", ours.display()));
-    let text = format!("{text}\nreplace github.com/kptdev/kpt => {}\n", copy.display());
-    std::fs::write(directory.join("go.mod"), text).expect("a file");
-    std::fs::copy(module.join("go.sum"), directory.join("go.sum")).expect("a file");
-    directory.join("go.mod")
-}
-
-/// Copies the Go files of a tree and whatever they embed, without one folder of it.
-fn copy_tree(from: &Path, to: &Path, without: &str) {
-    std::fs::create_dir_all(to).expect("a folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        if path.ends_with(without) {
-            continue;
-        }
-        if path.is_dir() {
-            copy_tree(&path, &target, without);
-        } else {
-            // Not a copy with its rights: files of modules are read-only.
-            std::fs::write(target, std::fs::read(path).expect("a file")).expect("a file");
-        }
-    }
 }
 
 /// Passes each new connection on to one of the servers that take some, as a Service of Kubernetes does.

@@ -138,23 +138,65 @@ pub(crate) fn portico() -> PathBuf {
     program
 }
 
-/// One that gives back what it gets, and one for each way in which WebAssembly crashes: a fault of memory, an illegal
-/// instruction, a division by zero, a stack that is used up.
-pub(crate) fn modules() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    let echo = r#"
+/// What `fail` writes to stdout.
+const FAILED: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\nresults:\n  - message: replicas is wrong\n    severity: error\n";
+
+/// A function that gives back what it gets, then writes a text to standard error. Of an input beyond 64 KiB it takes the
+/// beginning.
+fn copying(text: &str) -> String {
+    format!(
+        r#"
         (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
         (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
         (memory (export "memory") 2)
+        (data (i32.const 16) "{}")
         (func (export "_start")
             (i32.store (i32.const 0) (i32.const 64))
             (i32.store (i32.const 4) (i32.const 65536))
             (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
             (i32.store (i32.const 4) (i32.load (i32.const 8)))
-            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))"#;
+            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+            (i32.store (i32.const 0) (i32.const 16))
+            (i32.store (i32.const 4) (i32.const {}))
+            (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8))))"#,
+        text.replace('\n', "\\n"),
+        text.len()
+    )
+}
+
+/// A function that ends with this exit code, after a text to stdout and another to standard error.
+fn failing(exit_code: u8, stdout: &str, stderr: &str) -> String {
+    format!(
+        r#"
+        (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 1024) "{}")
+        (data (i32.const 32768) "{}")
+        (func $print (param $to i32) (param $at i32) (param $length i32)
+            (i32.store (i32.const 0) (local.get $at))
+            (i32.store (i32.const 4) (local.get $length))
+            (drop (call $write (local.get $to) (i32.const 0) (i32.const 1) (i32.const 8))))
+        (func (export "_start")
+            (call $print (i32.const 1) (i32.const 1024) (i32.const {}))
+            (call $print (i32.const 2) (i32.const 32768) (i32.const {}))
+            (call $exit (i32.const {exit_code})))"#,
+        stdout.replace('\n', "\\n"),
+        stderr.replace('\n', "\\n"),
+        stdout.len(),
+        stderr.len()
+    )
+}
+
+/// One that gives back what it gets, one that talks beside that, one that fails, and one for each way in which WebAssembly
+/// crashes: a fault of memory, an illegal instruction, a division by zero, a stack that is used up.
+pub(crate) fn modules() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
     let start = |body: &str| format!("(memory (export \"memory\") 1) (func $f (export \"_start\") {body})");
     for (name, text) in [
-        ("echo", echo.to_owned()),
+        ("echo", copying("")),
+        ("chatty", copying("by the way\n")),
+        ("fail", failing(3, FAILED, "first\nsecond\n")),
         ("load", start("(drop (i32.load (i32.const -4)))")),
         ("unreachable", start("unreachable")),
         ("divide", start("(drop (i32.div_u (i32.load (i32.const 0)) (i32.load (i32.const 4))))")),

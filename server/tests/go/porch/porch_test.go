@@ -1,6 +1,6 @@
 // Package porch calls a function runner as Porch does: the generated stub, its dial options, and nothing of ours.
 //
-// server/tests/go_clients.rs starts the server that PORTICO_GRPC names.
+// server/tests/grpc/go.rs starts the server that PORTICO_GRPC names.
 package porch
 
 import (
