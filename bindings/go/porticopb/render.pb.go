@@ -514,7 +514,8 @@ type RenderBegin struct {
 	Name   string     `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Style  YamlStyle  `protobuf:"varint,3,opt,name=style,proto3,enum=portico.v1.YamlStyle" json:"style,omitempty"`
 	Status StatusMode `protobuf:"varint,4,opt,name=status,proto3,enum=portico.v1.StatusMode" json:"status,omitempty"`
-	// Limits by the names of docs/limits.md; the operator's maxima hold.
+	// Limits by the names of docs/limits.md, of several of one name the last. Up to the operator's maximum where there is
+	// one; what has none is only lowered. What was asked for and not given is told in `RenderOutcome.warnings`.
 	Limits []*Limit `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Whether events are wanted.
 	Events        bool `protobuf:"varint,6,opt,name=events,proto3" json:"events,omitempty"`

@@ -72,6 +72,11 @@ impl LimitSettings {
         self.0.get(&name)
     }
 
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All that is set, in the order of [`LimitName::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (LimitName, &LimitSetting)> {
         self.0.iter().map(|(name, setting)| (*name, setting))
@@ -153,6 +158,9 @@ pub struct LimitLayers {
     pub profiles: Vec<LimitProfile>,
     /// What the request asks for.
     pub request: LimitSettings,
+    /// Whether the request is a tenant's: it goes beyond what would hold without it as far as a maximum says, and not at
+    /// all where there is none, as then nobody said how far a tenant may go.
+    pub tenant: bool,
     /// What nothing may go beyond. The least of several holds.
     pub maximum: Vec<LimitSettings>,
 }
@@ -201,11 +209,13 @@ impl LimitLayers {
     fn limit(&self, name: LimitName, profile: Option<&LimitProfile>) -> DecidedLimit {
         let default = LimitSetting { value: name.get(&Limits::default()), source: LimitSource::Default };
         let configured = self.configuration.iter().rev().find_map(|settings| settings.get(name));
-        let asked = self.request.get(name).or_else(|| profile?.settings.get(name)).or(configured).unwrap_or(&default);
+        let own = profile.and_then(|profile| profile.settings.get(name)).or(configured).unwrap_or(&default);
+        let asked = self.request.get(name).unwrap_or(own);
         let ceiling = name.ceiling().map(|value| LimitSetting { value, source: LimitSource::Program });
-        let maximum = self.maximum.iter().filter_map(|settings| settings.get(name)).chain(&ceiling);
+        let maximum = || self.maximum.iter().filter_map(|settings| settings.get(name));
+        let lowers_alone = (self.tenant && maximum().next().is_none()).then_some(own);
         let mut decided = DecidedLimit { name, value: asked.value, source: asked.source.clone(), capped: None };
-        for maximum in maximum {
+        for maximum in maximum().chain(&ceiling).chain(lowers_alone) {
             if maximum.value < decided.value {
                 decided.value = maximum.value;
                 decided.capped = Some((asked.value, maximum.source.clone()));
@@ -233,6 +243,11 @@ impl DecidedLimits {
             }
         }
         warnings
+    }
+
+    /// What the request asks for and does not get.
+    pub fn refused(&self) -> impl Iterator<Item = &DecidedLimit> {
+        self.rows.iter().filter(|row| row.capped.is_some() && matches!(row.source, LimitSource::Request(_)))
     }
 
     /// The profiles, as calls need them.

@@ -84,6 +84,39 @@ fn a_profile_goes_before_configuration_and_the_request_before_both() {
 }
 
 #[test]
+fn a_tenant_goes_as_far_as_a_maximum_and_lowers_what_has_none() {
+    let (memory, fuel, stdout) = (LimitName::Memory, LimitName::Fuel, LimitName::Stdout);
+    let bytes = |n: u64| LimitValue::Bytes(n * MIB);
+    let asked = |of_memory, of_fuel, of_stdout| LimitLayers {
+        configuration: vec![settings(&file("c.yaml", 1), &[(memory, bytes(100)), (fuel, LimitValue::Count(1000))])],
+        profiles: vec![profile("large", &[(memory, bytes(150)), (stdout, bytes(200))])],
+        request: settings(
+            &flag("the request"),
+            &[(memory, bytes(of_memory)), (fuel, LimitValue::Count(of_fuel)), (stdout, bytes(of_stdout))],
+        ),
+        tenant: true,
+        maximum: vec![
+            settings(&file("c.yaml", 5), &[(memory, bytes(300))]),
+            settings(&file("c.yaml", 9), &[(memory, bytes(200))]),
+        ],
+    };
+    let of = |layers: &LimitLayers| {
+        let decided = layers.decide();
+        let large = step_limits(&decided.limits, &decided.step_profiles(), "r/large:v1", "");
+        let refused: Vec<LimitName> = decided.refused().map(|row| row.name).collect();
+        let limits = decided.limits;
+        ((limits.memory / MIB, limits.fuel, limits.stdout / MIB), (large.memory / MIB, large.stdout / MIB), refused)
+    };
+    // Up to the least maximum; without one, down alone: of the profile's own as well.
+    assert_eq!(of(&asked(180, 900, 160)), ((180, 900, 128), (180, 160), vec![stdout]));
+    assert_eq!(of(&asked(u64::MAX / MIB, u64::MAX, 1)), ((200, 1000, 1), (200, 1), vec![fuel, memory]));
+    assert_eq!(of(&asked(50, 0, 500)), ((50, 0, 128), (50, 200), vec![stdout]));
+    // Nobody but a tenant is held.
+    let anyone = LimitLayers { tenant: false, ..asked(180, 5000, 160) };
+    assert_eq!(of(&anyone), ((180, 5000, 160), (180, 160), vec![]));
+}
+
+#[test]
 fn limits_of_the_render_have_no_place_in_a_profile() {
     let layers = LimitLayers {
         profiles: vec![profile("*", &[(LimitName::RenderTime, LimitValue::Time(Duration::ZERO))])],

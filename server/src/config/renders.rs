@@ -7,16 +7,16 @@ use std::time::UNIX_EPOCH;
 
 use arc_swap::ArcSwap;
 use portico_runtime::{
-    CallOptions, ChangeOptions, DecidedLimits, Engine, FunctionDir, FunctionError, FunctionModule, FunctionPattern,
-    FunctionSource, Isolation, LimitLayers, LimitSettings, Limits, RenderOptions, Renderer, Sources, WorkerConfig,
-    WorkerLimits,
+    CallOptions, ChangeOptions, DecidedLimit, DecidedLimits, Engine, FunctionDir, FunctionError, FunctionModule,
+    FunctionPattern, FunctionSource, Isolation, LimitLayers, LimitSettings, Limits, RenderOptions, Renderer, Sources,
+    WorkerConfig, WorkerLimits,
 };
 use portico_scheduler::queue::Cost;
 use sha2::{Digest as _, Sha256};
 
 use super::server::{Namespace, ServerConfig};
 use crate::ops::Program;
-use crate::record::{Effective, RenderSettings};
+use crate::record::{Effective, RenderSettings, refusal};
 
 impl ServerConfig {
     /// Everybody's word on the limits of renders in a namespace.
@@ -28,6 +28,7 @@ impl ServerConfig {
             configuration: self.limits.iter().cloned().chain(of(|own| &own.limits)).collect(),
             profiles: self.profiles.iter().chain(own_profiles).cloned().collect(),
             request: LimitSettings::default(),
+            tenant: true,
             maximum: self.maximum.iter().cloned().chain(of(|own| &own.maximum)).collect(),
         }
     }
@@ -67,9 +68,23 @@ struct Current {
     digest: [u8; 32],
 }
 
+impl Current {
+    fn decided(&self, namespace: &str) -> &Decided {
+        self.namespaces.get(namespace).unwrap_or(&self.all)
+    }
+}
+
 struct Decided {
     renderer: Renderer,
     options: RenderOptions,
+    layers: LimitLayers,
+}
+
+impl Decided {
+    /// What becomes of a request.
+    fn request(&self, request: &LimitSettings) -> DecidedLimits {
+        LimitLayers { request: request.clone(), ..self.layers.clone() }.decide()
+    }
 }
 
 impl std::fmt::Debug for Renders {
@@ -102,7 +117,8 @@ fn decide(engine: &Engine, program: &Program, config: ServerConfig, before: Opti
     let same =
         before.filter(|before| before.config.modules == config.modules && before.config.isolation == config.isolation);
     let decided = |namespace: &str, kept: Option<&Renderer>| {
-        let limits = config.layers(namespace).decide();
+        let layers = config.layers(namespace);
+        let limits = layers.decide();
         let renderer = kept.cloned().unwrap_or_else(|| renderer(engine, program, &config, namespace));
         let call = CallOptions {
             profiles: limits.step_profiles(),
@@ -111,7 +127,8 @@ fn decide(engine: &Engine, program: &Program, config: ServerConfig, before: Opti
             ..CallOptions::default()
         };
         let changes = ChangeOptions { hidden: config.hidden.clone(), ..ChangeOptions::default() };
-        Decided { renderer, options: RenderOptions { call, changes: Some(changes), ..RenderOptions::default() } }
+        let options = RenderOptions { call, changes: Some(changes), ..RenderOptions::default() };
+        Decided { renderer, options, layers }
     };
     let all = decided("", same.map(|before| &before.all.renderer));
     let namespaces = config.namespaces.iter().map(|(name, own)| {
@@ -193,18 +210,33 @@ impl FunctionSource for Allowed {
 impl RenderSettings for Renders {
     fn for_namespace(&self, namespace: &str) -> Effective {
         let current = self.current.load();
-        let decided = current.namespaces.get(namespace).unwrap_or(&current.all);
+        let decided = current.decided(namespace);
         // In isolation, no process renders for two tenants.
         let renderer = decided.renderer.for_tenant(namespace);
         let limits = decided.options.call.limits.package.clone();
-        Effective { renderer, options: decided.options.clone(), limits }
+        Effective { renderer, options: decided.options.clone(), limits, warnings: Vec::new() }
     }
 
-    /// No fuel: a quota of it is paid at the end, and may be
-    /// smaller than what one render may use.
+    fn for_request(&self, namespace: &str, request: &LimitSettings) -> Effective {
+        if request.is_empty() {
+            return self.for_namespace(namespace);
+        }
+        let current = self.current.load();
+        let decided = current.decided(namespace);
+        let limits = decided.request(request);
+        let asked_and_held = |row: &DecidedLimit| Some(refusal(row.name, row.capped.as_ref()?.0, row.value));
+        let warnings = limits.refused().filter_map(asked_and_held).collect();
+        let mut options = decided.options.clone();
+        options.call.profiles = limits.step_profiles();
+        options.call.limits = limits.limits;
+        let limits = options.call.limits.package.clone();
+        Effective { renderer: decided.renderer.for_tenant(namespace), options, limits, warnings }
+    }
+
+    /// No fuel: a quota of it is paid at the end, and may be smaller than what one render may use.
     fn cost(&self, namespace: &str) -> Option<Cost> {
         let current = self.current.load();
-        let limits = &current.namespaces.get(namespace).unwrap_or(&current.all).options.call.limits;
+        let limits = &current.decided(namespace).options.call.limits;
         Some(Cost { memory: memory_of(limits), fuel: 0 })
     }
 

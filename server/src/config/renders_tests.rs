@@ -1,4 +1,4 @@
-use portico_runtime::{EngineConfig, LimitName, LimitValue};
+use portico_runtime::{EngineConfig, LimitName, LimitSource, LimitValue};
 
 use super::*;
 use crate::config::Flags;
@@ -56,6 +56,43 @@ namespaces:
                 == [(LimitName::StepTime, LimitValue::Time(std::time::Duration::from_secs(3)))])
     );
     assert_eq!(renders.for_namespace("other").options.call.profiles.len(), 1);
+}
+
+#[test]
+fn a_request_goes_up_to_the_maximum_of_its_namespace() {
+    let text = "\
+limits: {memory: 100MiB}
+maximum: {memory: 300MiB, package: {files: 30000}}
+functions: [{name: starlark, limits: {memory: 120MiB, stderr: 9KiB}}]
+namespaces:
+  team-a: {maximum: {memory: 200MiB}}
+";
+    let renders = renders(text);
+    let asked = |values: &[(LimitName, u64)]| {
+        let mut request = LimitSettings::default();
+        for (name, value) in values {
+            request.set(*name, LimitValue::Count(*value), LimitSource::Request("the request".to_owned()));
+        }
+        request
+    };
+    let memory = |namespace, mib: u64| {
+        let effective = renders.for_request(namespace, &asked(&[(LimitName::Memory, mib << 20)]));
+        let of_profile = effective.options.call.profiles[0].limits.iter().find(|(name, _)| *name == LimitName::Memory);
+        assert_eq!(of_profile.map(|(_, value)| *value), Some(LimitName::Memory.get(&effective.options.call.limits)));
+        (effective.options.call.limits.memory >> 20, effective.warnings)
+    };
+    assert_eq!(memory("other", 250), (250, vec![]));
+    assert_eq!(memory("other", 50), (50, vec![]));
+    let warning = vec!["limit `memory`: 250 MiB was asked for, 200 MiB holds".to_owned()];
+    assert_eq!(memory("team-a", 250), (200, warning));
+    // What has no maximum goes down alone, of profiles too; what a package may be follows.
+    let effective =
+        renders.for_request("", &asked(&[(LimitName::Stderr, 10 << 10), (LimitName::PackageFiles, 25_000)]));
+    assert_eq!((effective.options.call.limits.stderr, effective.limits.files), (10 << 10, 25_000));
+    let stderr = (LimitName::Stderr, LimitValue::Bytes(9 << 10));
+    assert!(effective.options.call.profiles[0].limits.contains(&stderr));
+    assert!(effective.warnings.is_empty());
+    assert!(renders.for_request("", &LimitSettings::default()).warnings.is_empty());
 }
 
 #[test]

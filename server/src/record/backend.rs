@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portico_runtime::package::PackageLimits;
-use portico_runtime::{Event, RenderOptions, Renderer, StepReport};
+use portico_runtime::{Event, LimitName, LimitSettings, LimitValue, RenderOptions, Renderer, StepReport};
 use portico_scheduler::core::{Ended, Outcome};
 use portico_scheduler::driver::{Attempt, Job, RenderBackend, attempt};
 use portico_scheduler::model::{Reason, Revision};
@@ -21,12 +21,47 @@ pub struct Effective {
     pub options: RenderOptions,
     /// What a package may be.
     pub limits: PackageLimits,
+    /// What the request asked for and did not get, in words for whoever asked.
+    pub warnings: Vec<String>,
+}
+
+impl Effective {
+    /// The same with less: of each limit the lower one, for every function.
+    #[must_use]
+    pub fn lowered(mut self, request: &LimitSettings) -> Self {
+        let call = &mut self.options.call;
+        for (name, asked) in request.iter() {
+            let of_profiles = call.profiles.iter_mut().flat_map(|profile| &mut profile.limits);
+            for (_, value) in of_profiles.filter(|(of, _)| *of == name) {
+                *value = (*value).min(asked.value);
+            }
+            let holds = name.get(&call.limits);
+            if asked.value < holds {
+                name.set(&mut call.limits, asked.value);
+            } else if asked.value > holds {
+                self.warnings.push(refusal(name, asked.value, holds));
+            }
+        }
+        self.limits = call.limits.package.clone();
+        self
+    }
+}
+
+/// What is said to whoever asked for more than there is.
+pub(crate) fn refusal(name: LimitName, asked: LimitValue, holds: LimitValue) -> String {
+    format!("limit `{name}`: {asked} was asked for, {holds} holds")
 }
 
 /// Says what holds for the next render; it may change from one to the next.
 pub trait RenderSettings: Send + Sync + 'static {
     /// What holds for the packages of a namespace.
     fn for_namespace(&self, namespace: &str) -> Effective;
+
+    /// The same for a render that asks for limits of its own. Without an operator's word on how far a tenant may go, it
+    /// may go down.
+    fn for_request(&self, namespace: &str, request: &LimitSettings) -> Effective {
+        self.for_namespace(namespace).lowered(request)
+    }
 
     /// The digest of everything besides the package that decides how a render ends, see
     /// [`RenderBackend::configuration`]. Cheap.
@@ -118,7 +153,7 @@ impl Drop for Recording<'_> {
 
 impl Backend {
     fn run(&self, job: &Job, live: &Live) -> Attempt {
-        let Effective { renderer, mut options, limits } = self.settings.for_namespace(&job.key.namespace);
+        let Effective { renderer, mut options, limits, .. } = self.settings.for_namespace(&job.key.namespace);
         options.changes.get_or_insert_default();
         // Of the step that runs now, for traces. A render that is begun anew begins its steps anew.
         let mut span = None;

@@ -19,6 +19,7 @@ mod tests;
 mod text;
 mod time;
 
+pub(crate) use backend::refusal;
 pub use backend::{Backend, Effective, RenderSettings, StepMeter};
 pub use limits::RecordLimits;
 pub use live::Live;

@@ -90,6 +90,7 @@ impl RenderSettings for Embedded {
             renderer: self.0.for_tenant(namespace),
             options: RenderOptions::default(),
             limits: PackageLimits::default(),
+            warnings: Vec::new(),
         }
     }
 

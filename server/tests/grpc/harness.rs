@@ -16,9 +16,11 @@ use portico_scheduler::driver;
 use portico_scheduler::events::Ring;
 use portico_scheduler::store::embedded::EmbeddedOptions;
 use portico_server::auth::{AllowAll, Authorizer};
+use portico_server::config::{Flags, ServerConfig};
 use portico_server::grpc::proto::evaluator::function_evaluator_client::FunctionEvaluatorClient;
 use portico_server::grpc::proto::v1::render_service_client::RenderServiceClient;
 use portico_server::grpc::{Anonymous, Identify, Listener, Parts, Revisions, Services, Settings};
+use portico_server::ops::Program;
 use portico_server::ops::metrics::Metrics;
 use portico_server::record::{Backend, Effective, RecordLimits, RenderSettings, Renders};
 use portico_server::{Scheduler, Store};
@@ -111,12 +113,21 @@ impl RenderSettings for Same {
             "brief" => limits.step_time = std::time::Duration::from_millis(20),
             _ => {}
         }
-        Effective { renderer: self.0.clone(), options, limits: PackageLimits::default() }
+        Effective { renderer: self.0.clone(), options, limits: PackageLimits::default(), warnings: Vec::new() }
     }
 
     fn configuration(&self) -> u64 {
         1
     }
+}
+
+/// What holds where an operator said this.
+fn configured(text: &str) -> Arc<dyn RenderSettings> {
+    let text = format!("apiVersion: portico.dev/v1alpha1\nkind: ServerConfiguration\nstore: /s.redb\n{text}");
+    let config = ServerConfig::read("s.yaml", text.as_bytes(), &Flags::default()).expect("a configuration");
+    let engine = Engine::new(EngineConfig::default()).expect("an engine");
+    let program = Program { functions: Arc::new(Probes), path: "/proc/self/exe".into(), cache: None };
+    Arc::new(portico_server::config::Renders::new(engine, program, config))
 }
 
 /// A running server. Dropped, it stops.
@@ -158,6 +169,12 @@ impl Server {
     /// One that tells these metrics.
     pub(crate) async fn metered(settings: Settings, metrics: &Arc<Metrics>) -> Self {
         let parts = Parts { meter: Arc::clone(metrics) as _, ..parts(settings, Arc::new(AllowAll)) };
+        Self::listening(Services::new(parts).await.expect("the services"), "127.0.0.1:0", None).await
+    }
+
+    /// One with this in its configuration file.
+    pub(crate) async fn configured(settings: Settings, text: &str) -> Self {
+        let parts = Parts { renders: configured(text), ..parts(settings, Arc::new(AllowAll)) };
         Self::listening(Services::new(parts).await.expect("the services"), "127.0.0.1:0", None).await
     }
 

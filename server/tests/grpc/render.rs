@@ -162,6 +162,49 @@ async fn a_request_lowers_limits_and_raises_none() {
 }
 
 #[tokio::test]
+async fn a_request_raises_limits_to_the_operators_maximum_and_no_further() {
+    let text = "\
+limits: {fuel: 20000, fuelPerStep: 0, fuelPerInputByte: 0, package: {files: 2}}
+maximum: {fuel: 300000, package: {files: 4}}
+namespaces:
+  small: {maximum: {fuel: 50000}}
+";
+    let server = Server::configured(settings(), text).await;
+    let with = |namespace: &str, limits: &[(&str, u64)]| RenderBegin {
+        namespace: namespace.to_owned(),
+        limits: limits.iter().map(|(name, value)| Limit { name: (*name).to_owned(), value: *value }).collect(),
+        ..RenderBegin::default()
+    };
+    let files = |count| {
+        let mut files = package(&["spin"]);
+        files.extend(
+            (files.len()..count)
+                .map(|at| (format!("{at}.yaml"), b"apiVersion: v1\nkind: A\nmetadata: {name: a}\n".to_vec())),
+        );
+        files
+    };
+    let used = async |namespace: &str, fuel: u64| {
+        let begin = with(namespace, &[("fuel", fuel), ("package.files", u64::MAX), ("stdout", u64::MAX)]);
+        let outcome = render(&server, begin, &files(4)).await.unwrap().outcome.unwrap();
+        assert_eq!(outcome.steps[0].cause, "outOfFuel", "{outcome:?}");
+        assert!(outcome.warnings.iter().any(|text| text.contains("`stdout`") && text.contains("128 MiB holds")));
+        (outcome.steps[0].fuel, outcome.warnings.iter().any(|text| text.contains("`fuel`")))
+    };
+    // How much it used is how much it was given: below, up to and beyond both maxima.
+    assert_eq!(used("", 10_000).await, (10_000, false));
+    assert_eq!(used("", 200_000).await, (200_000, false));
+    assert_eq!(used("", 300_001).await, (300_000, true));
+    assert_eq!(used("small", 50_000).await, (50_000, false));
+    assert_eq!(used("small", 200_000).await, (50_000, true));
+    // How large a package may be follows, too.
+    for (limits, count) in [(&[][..], 3), (&[("package.files", 4)][..], 5), (&[("package.files", 1)][..], 2)] {
+        let status = render(&server, with("", limits), &files(count)).await.unwrap_err();
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+        assert!(status.message().contains("`package.files`"), "{status}");
+    }
+}
+
+#[tokio::test]
 async fn large_packages_pass_in_pieces_and_the_styles_differ() {
     let server = Server::start(settings()).await;
     let mut files = package(&["echo"]);

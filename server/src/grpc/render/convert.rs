@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use portico_krm::FunctionResult;
-use portico_runtime::{Event, FailureKind, Outcome, StatusMode, StepKind, StepReport, StepState, WriteStyle};
+use portico_runtime::{
+    Event, FailureKind, LimitName, LimitSettings, LimitSource, LimitUnit, LimitValue, Outcome, StatusMode, StepKind,
+    StepReport, StepState, WriteStyle,
+};
 use portico_scheduler::core::RenderExecutionStatus;
 use portico_scheduler::model::{ConditionStatus, Lifecycle, Priority, Revision, RevisionKey};
 use portico_scheduler::store::StoreError;
@@ -32,6 +35,25 @@ pub(super) fn status_mode(mode: i32) -> Result<StatusMode, Status> {
         Ok(v1::StatusMode::None) => Ok(StatusMode::None),
         Err(_) => Err(unknown("status", mode)),
     }
+}
+
+/// The limits that a request asks for; of several of one name the last one.
+pub(super) fn limits(limits: &[v1::Limit]) -> Result<LimitSettings, Status> {
+    let mut settings = LimitSettings::default();
+    for v1::Limit { name, value } in limits {
+        let Some(known) = LimitName::of(name) else {
+            let text = format!("`limits`: there is no limit `{}`; docs/limits.md names them", safe(name));
+            return Err(Status::invalid_argument(text));
+        };
+        let value = match known.unit() {
+            LimitUnit::Count => LimitValue::Count(*value),
+            LimitUnit::Bytes => LimitValue::Bytes(*value),
+            LimitUnit::Time if *value == u64::MAX => LimitValue::Time(Duration::MAX),
+            LimitUnit::Time => LimitValue::Time(Duration::from_nanos(*value)),
+        };
+        settings.set(known, value, LimitSource::Request("the request".to_owned()));
+    }
+    Ok(settings)
 }
 
 /// `None` where nothing was said.

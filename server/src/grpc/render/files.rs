@@ -55,7 +55,7 @@ impl Incoming {
             Err(Status::resource_exhausted(format!("the package is larger than the limit `{name}` of {limit}")))
         };
         if self.bytes > self.limits.package_bytes {
-            return too_much("package.packageBytes", self.limits.package_bytes);
+            return too_much("package.bytes", self.limits.package_bytes);
         }
         let file = self.files.entry(path.clone()).or_default();
         file.extend_from_slice(&data);
@@ -166,6 +166,6 @@ mod tests {
         assert!(incoming.add(Files { chunks: vec![chunk("c", 0)] }).unwrap_err().message().contains("package.files"));
         let mut incoming = Incoming::new(limits);
         let error = incoming.add(Files { chunks: vec![chunk("a", 11)] }).unwrap_err();
-        assert!(error.message().contains("package.packageBytes"), "{error}");
+        assert!(error.message().contains("package.bytes"), "{error}");
     }
 }

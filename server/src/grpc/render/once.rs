@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use portico_runtime::package::{Change, PackageFiles};
-use portico_runtime::{CancelToken, Event, LimitName, LimitUnit, LimitValue, Limits, Outcome, RenderError};
+use portico_runtime::{CancelToken, Event, Outcome, RenderError};
 use tokio::sync::mpsc;
 use tonic::{Code, Request, Status, Streaming};
 
@@ -99,34 +99,15 @@ fn prepared(service: &Service, begin: &v1::RenderBegin) -> Result<Effective, Sta
     if begin.name.len() > NAME || begin.name.contains(['/', '\0']) || begin.name == ".." {
         return Err(Status::invalid_argument("`name` is no name of a directory"));
     }
-    let mut effective = service.renders.for_namespace(&begin.namespace);
+    let limits = convert::limits(&begin.limits)?;
+    let mut effective = service.renders.for_request(&begin.namespace, &limits);
     effective.renderer = effective.renderer.for_tenant(&begin.namespace);
     let options = &mut effective.options;
     options.style = convert::style(begin.style)?;
     options.status = convert::status_mode(begin.status)?;
     options.out_of_place = false;
     options.call.allow_exec = false;
-    for limit in &begin.limits {
-        lower(&mut options.call.limits, limit)?;
-    }
     Ok(effective)
-}
-
-/// Puts a limit in the place of the operator's where it is less.
-fn lower(limits: &mut Limits, asked: &v1::Limit) -> Result<(), Status> {
-    let Some(name) = LimitName::of(&asked.name) else {
-        let text = format!("there is no limit `{}`; docs/limits.md names them", safe(&asked.name));
-        return Err(Status::invalid_argument(text));
-    };
-    let value = match name.unit() {
-        LimitUnit::Count => LimitValue::Count(asked.value),
-        LimitUnit::Bytes => LimitValue::Bytes(asked.value),
-        LimitUnit::Time => LimitValue::Time(std::time::Duration::from_nanos(asked.value)),
-    };
-    if value < name.get(limits) {
-        name.set(limits, value);
-    }
-    Ok(())
 }
 
 type Rendered = Result<(v1::RenderOutcome, Vec<Change>), Status>;
@@ -143,7 +124,7 @@ fn work(
     let name = if begin.name.is_empty() { "package" } else { &begin.name };
     let package = PackageFiles::from_map(&format!("/{name}"), files, &effective.limits)
         .map_err(|error| Status::invalid_argument(safe(&format!("the package cannot be read: {error}"))))?;
-    let mut warnings = Vec::new();
+    let mut warnings = effective.warnings.clone();
     let mut observer = |event: &Event<'_>| {
         match event {
             Event::Warning(text) => warnings.push((*text).to_owned()),
