@@ -160,7 +160,7 @@ pub(crate) fn limits(arguments: &LimitArgs, configuration: Configuration, printe
 
 pub(crate) fn layers(configuration: Configuration) -> LimitLayers {
     let Configuration { limits, maximum, profiles, .. } = configuration;
-    LimitLayers { configuration: limits, maximum, profiles, request: LimitSettings::default() }
+    LimitLayers { configuration: limits, maximum, profiles, ..LimitLayers::default() }
 }
 
 fn decided(layers: &LimitLayers, printer: &Printer) -> DecidedLimits {

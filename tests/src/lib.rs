@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the binary under test, temporary packages, comparing.
 
 pub mod cli;
+pub mod serving;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

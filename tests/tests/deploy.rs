@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use portico_tests::cli::Place;
+use portico_tests::serving::Serving;
 use portico_tests::{copy_tree, portico_binary, repository};
 use serde_yaml::Value;
 use tempfile::TempDir;
@@ -230,11 +232,52 @@ fn the_image_has_the_program_where_the_pods_expect_it() -> Result<()> {
     Ok(())
 }
 
+/// With the configuration as it is mounted the server shows its metrics and keeps nothing for anybody.
+#[test]
+fn the_function_runner_shows_its_metrics_and_nothing_else() -> Result<()> {
+    let objects = objects(&package("function-runner"))?;
+    let root = mounted(&objects)?;
+    let file = root.path().join("etc/portico/configuration/server.yaml");
+    let configuration = std::fs::read_to_string(&file)?;
+    ensure!(configuration.contains("\"[::]:8080\"") && configuration.contains("\"[::]:9445\""), "{configuration}");
+    let configuration = configuration.replace("[::]:8080", "127.0.0.1:0").replace("[::]:9445", "127.0.0.1:0");
+    std::fs::write(&file, configuration)?;
+    let place = Place::with(&[])?;
+    let server = Serving::start(&place, &format!("serve --config {}", file.display()))?;
+    let (code, metrics) = server.get("/metrics")?;
+    ensure!(code == 200 && metrics.contains("portico_call_wait_seconds_count 0"), "{code}: {metrics}");
+    for path in ["/apis/porch.kpt.dev/v1alpha1/packagerevisions", "/apis", "/ui/api/queue"] {
+        let (code, body) = server.get(path)?;
+        ensure!(code == 403, "{path}: {code}: {body}");
+    }
+    Ok(())
+}
+
+/// What the autoscaler goes by is told by the server, as the adapter's rule asks for it.
+#[test]
+fn the_autoscaler_goes_by_metrics_that_there_are() -> Result<()> {
+    let objects = objects(&package("function-runner"))?;
+    let scaler = of_kind(&objects, "HorizontalPodAutoscaler").next().context("an autoscaler")?;
+    let metrics = items(scaler, &["spec", "metrics"]).iter().map(|metric| text(metric, &["pods", "metric", "name"]));
+    let names: Vec<&str> = metrics.filter(|name| !name.is_empty()).collect();
+    assert_eq!(names, ["portico_call_wait_seconds"]);
+    let rule = std::fs::read_to_string(repository().join("docs/operating.md"))?;
+    assert!(rule.contains(&format!("as: {}", names[0])) && rule.contains(&format!("{}_sum{{", names[0])));
+    let monitor = of_kind(&objects, "PodMonitor").next().context("a PodMonitor")?;
+    let deployment = of_kind(&objects, "Deployment").next().context("a Deployment")?;
+    assert_eq!(at(monitor, &["spec", "selector"]), at(deployment, &["spec", "selector"]));
+    let port = text(&items(monitor, &["spec", "podMetricsEndpoints"])[0], &["port"]);
+    let ports = items(&items(deployment, &["spec", "template", "spec", "containers"])[0], &["ports"]);
+    assert!(ports.iter().any(|one| text(one, &["name"]) == port), "no pod has the port `{port}`");
+    Ok(())
+}
+
 /// Names of metrics in a text, without what a histogram's parts add to them.
 fn metrics(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let named = words.filter(|word| ["portico_", "workqueue_", "process_"].iter().any(|start| word.starts_with(start)));
-    named.map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect()
+    let parts = ["_bucket", "_count", "_sum"];
+    named.map(|name| parts.iter().find_map(|part| name.strip_suffix(part)).unwrap_or(name)).collect()
 }
 
 /// Whoever is told of a number is told what to do about it, and no rule rests on one that nobody gives.

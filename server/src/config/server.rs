@@ -258,9 +258,10 @@ impl ServerConfig {
                 "others reach `{api}`, and there is no `tls`; give it certificates, or listen on 127.0.0.1, or say `--insecure-without-tls`"
             )));
         }
-        if !api.is_local() && !authenticates && !without_authentication {
+        // Roles by themselves say what nobody in particular may do.
+        if !api.is_local() && !authenticates && roles.is_none() && !without_authentication {
             return Err(whole(&format!(
-                "others reach `{api}`, and nobody is asked who they are; give `access.tokens` or `tls.clientAuthorities`, or listen on 127.0.0.1, or say `--insecure-without-authentication`"
+                "others reach `{api}`, and nobody is asked who they are; give `access.tokens` or `tls.clientAuthorities`, or `access.roles` that say what everybody may do, or listen on 127.0.0.1, or say `--insecure-without-authentication`"
             )));
         }
         if !api.is_local() && authenticates && roles.is_none() && !without_authentication {

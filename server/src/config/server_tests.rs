@@ -86,6 +86,8 @@ fn what_others_reach_is_refused_without_protection_unless_somebody_says_so() {
     ServerConfig::read("s.yaml", both.as_bytes(), &flagged(true, true)).expect("it is said in so many words");
     let tls = format!("{open}tls: {{certificate: /c.pem, key: /k.pem}}\n");
     assert!(refused(&tls, &flags()).contains("nobody is asked who they are"));
+    // What everybody may do can be little.
+    read(&format!("{tls}access: {{roles: /r.yaml}}\n"));
     let tokens = format!("{tls}access: {{tokens: /t.yaml}}\n");
     assert!(refused(&tokens, &flags()).contains("nothing says who may do what"));
     let clients = tls.replace("key: /k.pem", "key: /k.pem, clientAuthorities: /ca.pem");

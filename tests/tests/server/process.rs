@@ -1,86 +1,13 @@
 //! The start and the end of the process.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use portico_tests::cli::{Place, signal};
-
-/// Far more than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A server that has said where it listens. It ends with this.
-struct Serving {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use anyhow::{Context, Result, ensure};
+use portico_tests::cli::Place;
+use portico_tests::serving::Serving;
 
 fn serve(place: &Place, flags: &str) -> Result<Serving> {
-    let mut command = place.command(&format!("serve --store store.redb --listen 127.0.0.1:0 {flags}"))?;
-    command.env_remove("RUST_LOG").env_remove("KUBECONFIG");
-    let mut child = command.spawn()?;
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().context("it is a pipe")?).read_line(&mut line)?;
-    let Some(address) = line.trim().strip_prefix("serving api=http://").map(str::to_owned) else {
-        let said = child.wait_with_output()?;
-        bail!("{line:?}: {}", String::from_utf8_lossy(&said.stderr));
-    };
-    let server = Serving { child, address };
-    // The scheduler may not have heard of the store yet.
-    server.until("/readyz", 200)?;
-    Ok(server)
-}
-
-/// The code and body of an answer.
-fn get(address: &str, path: &str) -> Result<(u16, String)> {
-    let mut stream = TcpStream::connect(address)?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    let (head, body) = text.split_once("\r\n\r\n").context("an answer")?;
-    Ok((head.split(' ').nth(1).context("a code")?.parse()?, body.to_owned()))
-}
-
-impl Serving {
-    /// Asks until the answer has this code.
-    fn until(&self, path: &str, code: u16) -> Result<()> {
-        let begun = Instant::now();
-        loop {
-            let (answered, body) = get(&self.address, path)?;
-            if answered == code {
-                return Ok(());
-            }
-            ensure!(begun.elapsed() < PATIENCE, "`{path}` stays {answered}: {body}");
-        }
-    }
-
-    /// Tells it something.
-    fn signal(&self, name: &str) -> Result<()> {
-        signal(self.child.id(), name)
-    }
-
-    /// Waits until it has ended; its code and what it said on standard error.
-    fn ended(mut self) -> Result<(Option<i32>, String)> {
-        let mut pipe = self.child.stderr.take().context("it is a pipe")?;
-        let (tell, told) = std::sync::mpsc::channel();
-        // The pipe ends with the process.
-        std::thread::spawn(move || {
-            let mut said = String::new();
-            let _ = tell.send(pipe.read_to_string(&mut said).map(|_| said));
-        });
-        let said = told.recv_timeout(PATIENCE).context("it does not end")??;
-        Ok((self.child.wait()?.code(), said))
-    }
+    Serving::start(place, &format!("serve --store store.redb --listen 127.0.0.1:0 {flags}"))
 }
 
 #[test]
@@ -88,7 +15,7 @@ fn asked_to_end_it_ends_in_order_and_its_store_is_free() -> Result<()> {
     let place = Place::with(&[])?;
     for name in ["TERM", "INT"] {
         let server = serve(&place, "")?;
-        ensure!(get(&server.address, "/apis")?.0 == 200);
+        ensure!(server.get("/apis")?.0 == 200);
         server.signal(name)?;
         let (code, said) = server.ended()?;
         ensure!(code == Some(0), "{code:?}: {said}");
@@ -104,7 +31,7 @@ fn a_second_signal_ends_it_at_once() -> Result<()> {
     let server = serve(&place, "--config s.yaml")?;
     server.signal("TERM")?;
     server.until("/readyz", 503)?;
-    ensure!(get(&server.address, "/livez")?.0 == 200, "it still answers");
+    ensure!(server.get("/livez")?.0 == 200, "it still answers");
     server.signal("TERM")?;
     let (code, said) = server.ended()?;
     ensure!(code == Some(130), "{code:?}: {said}");
@@ -126,7 +53,7 @@ fn nothing_is_said_while_nothing_happens() -> Result<()> {
     // Heartbeats and looks at the configuration would show within this; they come at least every five seconds.
     let server = serve(&place, "--log-format json")?;
     std::thread::sleep(Duration::from_secs(6));
-    ensure!(get(&server.address, "/readyz?verbose")?.0 == 200);
+    ensure!(server.get("/readyz?verbose")?.0 == 200);
     server.signal("KILL")?;
     let (_, said) = server.ended()?;
     ensure!(said.is_empty(), "{said}");
