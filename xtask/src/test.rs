@@ -26,8 +26,16 @@ pub(crate) fn run(soak: bool) -> Result<()> {
     say("test: the host");
     cargo_with(&host, &variables)?;
     say("test: the functions, on the host");
-    cargo_with(&guests, &variables)
+    cargo_with(&guests, &variables)?;
+    if soak {
+        say("test: traces; they are another build of the server");
+        cargo_with(&TRACES, &variables)?;
+    }
+    Ok(())
 }
+
+/// Traces, sent to a collector.
+const TRACES: [&str; 8] = ["test", "--release", "--package", "portico", "--features", "otlp", "--test", "traces"];
 
 /// What is built for the host alone; all other packages are guests, tested on the host.
 const HOST: [&str; 11] = [

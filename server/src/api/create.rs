@@ -21,6 +21,7 @@ use super::status::{Cause, Status};
 use super::types::{Kind, LATEST_REVISION, PackageRevision, PackageRevisionSpec, Task};
 use super::write::{answer, check_kind, check_namespace};
 use super::{convert, names, revisions, time};
+use crate::ops::traces;
 
 const KIND: Kind = Kind::PackageRevision;
 /// How often another name is tried where the server makes it up.
@@ -154,6 +155,7 @@ impl App {
             };
         }
         let revision = self.store().create(new.clone()).await.map_err(failed)?;
+        traces::wrote(&revision);
         self.scheduler.changed(revision.clone());
         Ok(revision)
     }

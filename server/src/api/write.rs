@@ -19,6 +19,7 @@ use super::show::{Shown, Wanted};
 use super::status::{Cause, Status};
 use super::types::{Kind, ManagedFieldsEntry, ObjectMeta};
 use super::{resources, revisions, time};
+use crate::ops::traces;
 
 /// Bytes that a change of the lifecycle may add to an object's metadata where there is no room for more.
 const LIFECYCLE_BYTES: usize = 1 << 10;
@@ -156,6 +157,7 @@ impl App {
     pub(super) async fn store_update(&self, current: &Revision, update: ClientUpdate) -> Result<Revision, StoreError> {
         let expected = Expected::Object(current.object_version);
         let revision = self.store().update(&current.key, expected, update).await?;
+        traces::wrote(&revision);
         self.scheduler.changed(revision.clone());
         Ok(revision)
     }

@@ -17,12 +17,13 @@ use tonic::codegen::http::{HeaderMap, Request, Response};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 use tower::Service;
+use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 use super::settings::Settings;
 use super::status;
 use crate::auth::Identity;
-use crate::ops::traces::follow;
+use crate::ops::traces::{QUIET, follow};
 
 type Body = tonic::body::Body;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -242,7 +243,11 @@ fn parse_timeout(text: &str) -> Option<Duration> {
 /// The span of a call, below the one that the caller names by `traceparent` (W3C Trace Context).
 fn span_of(path: &str, headers: &HeaderMap) -> Span {
     let method = path.trim_start_matches('/');
-    let span = tracing::info_span!("grpc", method, trace_id = tracing::field::Empty, parent_id = tracing::field::Empty);
+    if OPEN.iter().any(|service| path.starts_with(service)) && !headers.contains_key("traceparent") {
+        return tracing::info_span!(target: QUIET, "grpc", method);
+    }
+    let span =
+        tracing::info_span!("grpc", method, trace_id = Empty, parent_id = Empty, revision = Empty, content = Empty,);
     if let Some((trace, parent)) = headers.get("traceparent").and_then(|value| parse_traceparent(value.to_str().ok()?))
     {
         span.record("trace_id", trace).record("parent_id", parent);

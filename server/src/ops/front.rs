@@ -53,6 +53,7 @@ impl Front {
         async {
             let response = self.admitted(peer, request).await.unwrap_or_else(|refusal| self.refused(&refusal));
             let (status, elapsed) = (response.status().as_u16(), begun.elapsed());
+            traces::answered(status);
             tracing::debug!(%method, path, status, ?elapsed, "answered");
             response
         }

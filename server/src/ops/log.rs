@@ -67,14 +67,17 @@ pub fn init_log(config: &LogConfig, collector: Option<&str>) -> Result<Log, LogE
     let registry = tracing_subscriber::registry().with(lines.with_filter(filter));
     #[cfg(feature = "otlp")]
     {
-        use tracing_subscriber::filter::LevelFilter;
+        use tracing_subscriber::filter::{FilterFn, LevelFilter};
 
         let traces = collector.map(|endpoint| {
             super::traces::Traces::new(endpoint)
                 .map_err(|source| LogError::Traces { endpoint: endpoint.to_owned(), source })
         });
         let traces = traces.transpose()?;
-        let spans = traces.as_ref().map(|traces| super::traces::layer(traces).with_filter(LevelFilter::INFO));
+        let spans = traces.as_ref().map(|traces| {
+            let traced = FilterFn::new(super::traces::is_traced).with_max_level_hint(LevelFilter::INFO);
+            super::traces::layer(traces).with_filter(traced)
+        });
         registry.with(spans).try_init()?;
         Ok(Log { traces })
     }

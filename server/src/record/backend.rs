@@ -12,6 +12,7 @@ use portico_scheduler::queue::Cost;
 use super::live::Live;
 use super::model::RecordOutcome;
 use super::renders::Renders;
+use crate::ops::traces::failed;
 
 /// What holds for a render that begins now.
 pub struct Effective {
@@ -111,11 +112,15 @@ impl RenderBackend for Backend {
     fn render(&self, job: &Job) -> Ended {
         let recording = Recording { renders: &self.renders, live: self.renders.begin(&job.key, job.content) };
         let id = recording.live.id();
-        let _span = tracing::info_span!("render", render = %id, revision = %job.key, content = job.content.0).entered();
+        let span = tracing::info_span!("render", render = %id, revision = %job.key, content = job.content.0).entered();
         tracing::info!("the render begins");
         let end = self.run(job, &recording.live);
         let log = recording.live.end(recorded(&end.outcome), &end.message, &end.steps);
         let record = recording.live.record();
+        let message = super::bound::cut(&end.message, 1 << 10);
+        if !matches!(record.outcome, RecordOutcome::Succeeded | RecordOutcome::Stopped) {
+            failed(&span, &message);
+        }
         tracing::info!(
             outcome = record.outcome.as_str(),
             steps = record.steps.len(),
@@ -123,7 +128,7 @@ impl RenderBackend for Backend {
             microseconds = record.elapsed_microseconds,
             "the render has ended{}{}",
             if end.message.is_empty() { "" } else { ": " },
-            super::bound::cut(&end.message, 1 << 10),
+            message,
         );
         Ended { outcome: end.outcome, log, fuel: record.fuel }
     }
@@ -167,6 +172,9 @@ impl Backend {
                 }
                 Event::StepPassed(step) | Event::StepFailed(step) => {
                     tracing::debug!(state = ?step.state, fuel = step.fuel, elapsed = ?step.elapsed, "the step has ended");
+                    if let (Event::StepFailed(_), Some(span)) = (event, &span) {
+                        failed(span, "");
+                    }
                     drop(span.take());
                     if let Some(meter) = &self.meter {
                         meter.step(step);

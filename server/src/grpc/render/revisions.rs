@@ -21,6 +21,7 @@ use crate::grpc::proto::v1;
 use crate::grpc::proto::v1::get_response::Message as Got;
 use crate::grpc::proto::v1::schedule_request::Message as Asked;
 use crate::grpc::status::{come_back, safe};
+use crate::ops::traces;
 use crate::record::log::{LogError, LogQuery, log};
 
 /// How often a write that names no version is tried again after somebody else's.
@@ -90,6 +91,7 @@ pub(super) async fn schedule(
         }
         let status = scheduler.schedule_render(&revision.key).await.map_err(failed)?;
         let revision = scheduler.store().revision(&revision.key).await.map_err(failed)?;
+        traces::wrote(&revision);
         let revision = convert::revision(&revision, status);
         return Ok(v1::ScheduleResponse { status: revision.status, revision: Some(revision) });
     }
@@ -104,6 +106,7 @@ pub(super) async fn schedule(
     let files = incoming.finish()?.into_iter().map(|(path, content)| (path, Bytes::from(content))).collect();
     let write = Write { service, key, expected, files: Arc::new(files), repository, priority, source_version };
     let revision = write.done(&who).await?;
+    traces::wrote(&revision);
     scheduler.changed(revision.clone());
     let status = scheduler.render_execution_status(&revision.key);
     let revision = convert::revision(&revision, status);
