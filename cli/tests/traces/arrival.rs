@@ -64,6 +64,7 @@ const LIST: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nite
 
 /// Asks for what nobody wants to see in traces.
 fn noise(server: &Server) {
+    server.ready();
     for path in ["/livez", "/readyz?verbose", "/readyz/store", "/healthz", "/metrics"] {
         assert_eq!(server.ask("GET", path, &[], "").0, 200, "{path}");
     }

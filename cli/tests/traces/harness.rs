@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -99,6 +99,15 @@ impl Server {
         let output = command(&tempfile::tempdir().unwrap(), collector).output().unwrap();
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Waits until it is ready: the scheduler may not have heard of the store yet.
+    pub(crate) fn ready(&self) {
+        let begun = Instant::now();
+        while self.ask("GET", "/readyz", &[], "").0 != 200 {
+            assert!(begun.elapsed() < PATIENCE, "it is never ready");
+            thread::yield_now();
+        }
     }
 
     /// Asks on a connection of its own; the code and the body of the answer.
