@@ -53,6 +53,8 @@ pub(super) struct Run {
     pub(super) ticket: Ticket,
     /// How long it waited for its turn.
     pub(super) turn: Duration,
+    /// The memory that is set aside for it.
+    pub(super) memory: u64,
     /// What is rendered; `None` while it is being read.
     pub(super) content: Option<ContentVersion>,
     pub(super) fate: Fate,

@@ -139,7 +139,8 @@ impl Core {
     }
 
     /// Asks this what a render of a revision may use, each time that a revision is seen; where it answers `None`, it is
-    /// [`Settings::cost`]. What waits has its turn with what was said last; what runs keeps what it was given.
+    /// [`Settings::cost`]. What waits has its turn with what was said last, and what turns out to need more memory when it
+    /// is read waits for a turn with that; what runs keeps what it was given.
     #[must_use]
     pub fn with_cost(self, cost_of: impl Fn(&Revision) -> Option<Cost> + Send + Sync + 'static) -> Self {
         Self { cost_of: CostOf(Box::new(cost_of)), ..self }
@@ -237,7 +238,8 @@ impl Core {
                 continue;
             }
             item.quiet = None;
-            item.run = Some(Run { id, ticket: taken.ticket, turn: taken.waited, content: None, fate: Fate::Kept });
+            let (ticket, turn, memory) = (taken.ticket, taken.waited, taken.memory);
+            item.run = Some(Run { id, ticket, turn, memory, content: None, fate: Fate::Kept });
             self.runs.insert(id, taken.key.clone());
             self.actions.push(Action::Acquire { run: id, key: taken.key });
         }

@@ -33,6 +33,14 @@ impl Core {
                 self.read_again(&key, now);
             }
             Acquired::Content(revision) if revision.is_unfinished() => {
+                let cost = (self.cost_of.0)(&revision);
+                if cost.unwrap_or(self.settings.cost).memory > run.memory {
+                    // More than was set aside by what was known of it: again, when it has that.
+                    item.cost = cost;
+                    self.end_run(&key, 0, now);
+                    self.enqueue(&key, now, now);
+                    return;
+                }
                 item.object = item.object.max(revision.object_version);
                 item.content = revision.content_version;
                 run.content = Some(revision.content_version);

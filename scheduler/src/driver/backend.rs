@@ -1,5 +1,6 @@
 //! Whatever renders: what the driver asks of it, and how it is told to stop.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -45,6 +46,8 @@ pub struct Job {
     pub content: ContentVersion,
     /// Its files.
     pub files: Files,
+    /// The revision's annotations, as they were read together with the files.
+    pub annotations: Arc<BTreeMap<String, String>>,
     /// Tells it to stop.
     pub cancel: Arc<Cancel>,
 }

@@ -1,6 +1,6 @@
 //! The core with its lock, and the hands that do what it says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,14 +55,22 @@ struct State {
 /// What is held for a worker's run.
 struct Run {
     key: RevisionKey,
-    /// What was read, and which content it is.
-    files: Option<(ContentVersion, Files)>,
+    /// What was read.
+    read: Option<Read>,
     claim: Option<Claim>,
     cancel: Arc<Cancel>,
     /// When its turn came.
     taken: Instant,
     /// When its render began.
     began: Option<Instant>,
+}
+
+/// What a run found in the store.
+#[derive(Default)]
+struct Read {
+    content: ContentVersion,
+    files: Files,
+    annotations: Arc<BTreeMap<String, String>>,
 }
 
 /// Nobody holds it any more: its render has ended, or nobody wants what comes of it. The second is so where the async
@@ -213,7 +221,7 @@ impl<S: PackageStore + Claims> Inner<S> {
         match action {
             Action::Acquire { run, key } => {
                 let (taken, cancel) = (Instant::now(), Arc::default());
-                let held = Run { key: key.clone(), files: None, claim: None, cancel, taken, began: None };
+                let held = Run { key: key.clone(), read: None, claim: None, cancel, taken, began: None };
                 state.runs.insert(run, held);
                 let inner = Arc::clone(self);
                 self.runtime.spawn(async move {
@@ -291,10 +299,10 @@ impl<S: PackageStore + Claims> Inner<S> {
     fn render(self: &Arc<Self>, state: &mut State, run: RunId) {
         let Some(held) = state.runs.get_mut(&run) else { return };
         held.began = Some(Instant::now());
-        let (content, files) = held.files.take().unwrap_or((ContentVersion(0), Files::default()));
+        let Read { content, files, annotations } = held.read.take().unwrap_or_default();
         let key = held.key.clone();
         let cancel = Arc::clone(&held.cancel);
-        let job = Job { key: key.clone(), content, files: Arc::clone(&files), cancel };
+        let job = Job { key: key.clone(), content, files: Arc::clone(&files), annotations, cancel };
         let rendering = self.workers.run(job);
         let inner = Arc::clone(self);
         self.runtime.spawn(async move {
@@ -346,7 +354,11 @@ impl<S: PackageStore + Claims> Inner<S> {
             return sharing.not_now();
         }
         if let Some(held) = self.lock().runs.get_mut(&run) {
-            held.files = Some((snapshot.revision.content_version, snapshot.files));
+            held.read = Some(Read {
+                content: snapshot.revision.content_version,
+                files: snapshot.files,
+                annotations: Arc::new(snapshot.revision.annotations.clone()),
+            });
         }
         Acquired::Content(Box::new(snapshot.revision))
     }

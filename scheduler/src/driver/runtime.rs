@@ -84,7 +84,8 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    fn ended(ending: Ending, files: Option<Files>) -> Self {
+    /// One that ended so, without a step.
+    pub fn ended(ending: Ending, files: Option<Files>) -> Self {
         let message = ending.message.clone();
         Self { message, outcome: Outcome::Rendered { ending, files }, steps: Vec::new() }
     }

@@ -42,6 +42,8 @@ pub enum Reason {
     Cancelled,
     /// It can't be rendered as it is: unknown function, broken Kptfile.
     InvalidPackage,
+    /// It was to have ended by a time, and had not.
+    DeadlineExceeded,
     /// The infrastructure failed too often.
     InfrastructureFailed,
 }
@@ -56,6 +58,7 @@ impl Reason {
             Self::RenderFailed => "RenderFailed",
             Self::Cancelled => "Cancelled",
             Self::InvalidPackage => "InvalidPackage",
+            Self::DeadlineExceeded => "DeadlineExceeded",
             Self::InfrastructureFailed => "InfrastructureFailed",
         }
     }
@@ -69,6 +72,7 @@ impl Reason {
             Self::RenderFailed,
             Self::Cancelled,
             Self::InvalidPackage,
+            Self::DeadlineExceeded,
             Self::InfrastructureFailed,
         ]
         .into_iter()

@@ -14,7 +14,7 @@ use super::{Condition, RevisionKey, Tenant};
 pub type Files = Arc<BTreeMap<String, Bytes>>;
 
 /// Moves with each write of the files, and with nothing else: a render's result belongs to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct ContentVersion(pub u64);
 
 /// Moves with each write of anything, conditions included: Kubernetes' resourceVersion.

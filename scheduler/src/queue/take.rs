@@ -28,6 +28,8 @@ pub struct Taken<K> {
     pub key: K,
     /// How long it has been ready.
     pub waited: Duration,
+    /// The memory that is set aside for it: what it asked for when it was added the last time.
+    pub memory: u64,
 }
 
 /// What becomes of a key that was finished.
@@ -316,8 +318,8 @@ impl<K: Hash + Eq + Clone, G: Hash + Eq + Clone, M: Hash + Eq + Clone> Queue<K, 
         self.tickets = self.tickets.wrapping_add(1);
         let entry = &mut self.entries[at];
         entry.ticket = self.tickets;
-        let waited = now.since(entry.since);
-        Some(Taken { ticket: Ticket { at, number: self.tickets }, key: entry.key.clone()?, waited })
+        let (waited, memory) = (now.since(entry.since), entry.charged);
+        Some(Taken { ticket: Ticket { at, number: self.tickets }, key: entry.key.clone()?, waited, memory })
     }
 
     fn has_group(&self, at: u32) -> bool {

@@ -339,3 +339,40 @@ fn a_large_render_has_its_memory_reserved_and_one_that_is_too_large_is_refused()
     assert_eq!(ending.reason, Reason::InvalidPackage);
     assert!(ending.message.contains("101 of memory"), "{}", ending.message);
 }
+
+/// What a revision asks for may grow while it waits, or while it is being read: no render has more than was set aside.
+#[test]
+fn what_turns_out_to_need_more_memory_waits_until_it_has_it() {
+    let queue = queue::Settings { memory: 100, ..queue::Settings::default() };
+    let mut world = World::new(Settings { queue, ..Settings::default() }, 0);
+    let costs = |revision: &Revision| {
+        let memory = revision.annotations.get("memory").and_then(|memory| memory.parse().ok());
+        Some(Cost { memory: memory.unwrap_or(30), fuel: 0 })
+    };
+    world.core = std::mem::replace(&mut world.core, Core::new(Settings::default())).with_cost(costs);
+    let asks = |world: &mut World, key: &RevisionKey, memory: &str| {
+        let annotations = &mut world.store.get_mut(key).unwrap().annotations;
+        annotations.insert("memory".to_owned(), memory.to_owned());
+    };
+    world.on(Event::Workers(2));
+    let first = world.draft("first");
+    world.give(world.run_of(&first).unwrap());
+    let grows = world.draft("grows");
+    let run = world.run_of(&grows).unwrap();
+    // Nobody has told of it: it is seen when its content is.
+    asks(&mut world, &grows, "80");
+    world.give(run);
+    assert!(world.run_of(&grows).is_none(), "30 of 100 are used, 80 are wanted");
+    assert_eq!(world.core.lengths().reserving, 1);
+    world.end(world.run_of(&first).unwrap(), good());
+    world.render(&grows);
+    assert_eq!(world.state(&grows), Some(RenderState::Ended(Ending::success())));
+
+    let huge = world.draft("huge");
+    let run = world.run_of(&huge).unwrap();
+    asks(&mut world, &huge, "101");
+    world.give(run);
+    world.answer_all();
+    let Some(RenderState::Ended(ending)) = world.state(&huge) else { panic!("{:?}", world.state(&huge)) };
+    assert!(ending.message.contains("101 of memory"), "{}", ending.message);
+}
