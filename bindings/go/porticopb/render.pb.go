@@ -1485,6 +1485,20 @@ type ScheduleBegin struct {
 	// What the caller calls this content, such as a resource version of its own: kept with it and given back in
 	// `Revision.source_version`, so that a result can be told to be of exactly that.
 	SourceVersion string `protobuf:"bytes,6,opt,name=source_version,json=sourceVersion,proto3" json:"source_version,omitempty"`
+	// Limits of its renders, by the same rules as in `RenderBegin`. They take the place of all that an earlier call or the
+	// annotation `portico.dev/limits` asked for; none leaves these as they are, as `priority` does, so that a writer who
+	// knows nothing of them takes nothing away.
+	Limits []*Limit `protobuf:"bytes,7,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Takes away the limits that were asked for; goes with no `limits`.
+	NoLimits bool `protobuf:"varint,8,opt,name=no_limits,json=noLimits,proto3" json:"no_limits,omitempty"`
+	// How changed files are written; unspecified leaves it as it is. The annotation `portico.dev/yaml-style`.
+	Style YamlStyle `protobuf:"varint,9,opt,name=style,proto3,enum=portico.v1.YamlStyle" json:"style,omitempty"`
+	// How long after this call came its render is to have ended, waiting included; more than nothing. What has not ended by
+	// then ends as `Rendered=False` with reason `DeadlineExceeded`: at that time if it runs, in its turn if it still waits;
+	// and is not tried again until the content changes or somebody asks. Of this call alone: a call without it takes away
+	// what an earlier one or the annotation `portico.dev/render-by` said, as a time that was set for something else would
+	// stop what is asked for now.
+	Deadline      *durationpb.Duration `protobuf:"bytes,10,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1561,6 +1575,34 @@ func (x *ScheduleBegin) GetSourceVersion() string {
 	return ""
 }
 
+func (x *ScheduleBegin) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *ScheduleBegin) GetNoLimits() bool {
+	if x != nil {
+		return x.NoLimits
+	}
+	return false
+}
+
+func (x *ScheduleBegin) GetStyle() YamlStyle {
+	if x != nil {
+		return x.Style
+	}
+	return YamlStyle_YAML_STYLE_UNSPECIFIED
+}
+
+func (x *ScheduleBegin) GetDeadline() *durationpb.Duration {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
 type ScheduleResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Revision      *Revision              `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -1632,6 +1674,12 @@ type Revision struct {
 	Conditions    []*Condition           `protobuf:"bytes,9,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	Changed       *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=changed,proto3" json:"changed,omitempty"`
 	Status        RenderExecutionStatus  `protobuf:"varint,11,opt,name=status,proto3,enum=portico.v1.RenderExecutionStatus" json:"status,omitempty"`
+	// What is asked for, be it more than is given: `ScheduleBegin.limits`, or the annotation.
+	Limits []*Limit `protobuf:"bytes,12,rep,name=limits,proto3" json:"limits,omitempty"`
+	// As `ScheduleBegin.style`; unspecified where nothing is asked for.
+	Style YamlStyle `protobuf:"varint,13,opt,name=style,proto3,enum=portico.v1.YamlStyle" json:"style,omitempty"`
+	// By when its render is to have ended.
+	RenderBy      *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=render_by,json=renderBy,proto3" json:"render_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1741,6 +1789,27 @@ func (x *Revision) GetStatus() RenderExecutionStatus {
 		return x.Status
 	}
 	return RenderExecutionStatus_RENDER_EXECUTION_STATUS_NONE
+}
+
+func (x *Revision) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *Revision) GetStyle() YamlStyle {
+	if x != nil {
+		return x.Style
+	}
+	return YamlStyle_YAML_STYLE_UNSPECIFIED
+}
+
+func (x *Revision) GetRenderBy() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RenderBy
+	}
+	return nil
 }
 
 type Condition struct {
@@ -2585,7 +2654,7 @@ const file_portico_v1_render_proto_rawDesc = "" +
 	"\x0fScheduleRequest\x121\n" +
 	"\x05begin\x18\x01 \x01(\v2\x19.portico.v1.ScheduleBeginH\x00R\x05begin\x12)\n" +
 	"\x05files\x18\x02 \x01(\v2\x11.portico.v1.FilesH\x00R\x05filesB\t\n" +
-	"\amessage\"\xf3\x01\n" +
+	"\amessage\"\x9f\x03\n" +
 	"\rScheduleBegin\x12!\n" +
 	"\x03key\x18\x01 \x01(\v2\x0f.portico.v1.KeyR\x03key\x12'\n" +
 	"\x0fcontent_version\x18\x02 \x01(\tR\x0econtentVersion\x12\x1d\n" +
@@ -2595,10 +2664,15 @@ const file_portico_v1_render_proto_rawDesc = "" +
 	"repository\x18\x04 \x01(\tR\n" +
 	"repository\x120\n" +
 	"\bpriority\x18\x05 \x01(\x0e2\x14.portico.v1.PriorityR\bpriority\x12%\n" +
-	"\x0esource_version\x18\x06 \x01(\tR\rsourceVersion\"\x7f\n" +
+	"\x0esource_version\x18\x06 \x01(\tR\rsourceVersion\x12)\n" +
+	"\x06limits\x18\a \x03(\v2\x11.portico.v1.LimitR\x06limits\x12\x1b\n" +
+	"\tno_limits\x18\b \x01(\bR\bnoLimits\x12+\n" +
+	"\x05style\x18\t \x01(\x0e2\x15.portico.v1.YamlStyleR\x05style\x125\n" +
+	"\bdeadline\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"\x7f\n" +
 	"\x10ScheduleResponse\x120\n" +
 	"\brevision\x18\x01 \x01(\v2\x14.portico.v1.RevisionR\brevision\x129\n" +
-	"\x06status\x18\x02 \x01(\x0e2!.portico.v1.RenderExecutionStatusR\x06status\"\xe3\x03\n" +
+	"\x06status\x18\x02 \x01(\x0e2!.portico.v1.RenderExecutionStatusR\x06status\"\xf4\x04\n" +
 	"\bRevision\x12!\n" +
 	"\x03key\x18\x01 \x01(\v2\x0f.portico.v1.KeyR\x03key\x12\x1e\n" +
 	"\n" +
@@ -2615,7 +2689,10 @@ const file_portico_v1_render_proto_rawDesc = "" +
 	"conditions\x124\n" +
 	"\achanged\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\achanged\x129\n" +
-	"\x06status\x18\v \x01(\x0e2!.portico.v1.RenderExecutionStatusR\x06status\"\xae\x01\n" +
+	"\x06status\x18\v \x01(\x0e2!.portico.v1.RenderExecutionStatusR\x06status\x12)\n" +
+	"\x06limits\x18\f \x03(\v2\x11.portico.v1.LimitR\x06limits\x12+\n" +
+	"\x05style\x18\r \x01(\x0e2\x15.portico.v1.YamlStyleR\x05style\x127\n" +
+	"\trender_by\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\brenderBy\"\xae\x01\n" +
 	"\tCondition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
@@ -2771,41 +2848,47 @@ var file_portico_v1_render_proto_depIdxs = []int32{
 	7,  // 18: portico.v1.ScheduleRequest.files:type_name -> portico.v1.Files
 	18, // 19: portico.v1.ScheduleBegin.key:type_name -> portico.v1.Key
 	2,  // 20: portico.v1.ScheduleBegin.priority:type_name -> portico.v1.Priority
-	22, // 21: portico.v1.ScheduleResponse.revision:type_name -> portico.v1.Revision
-	3,  // 22: portico.v1.ScheduleResponse.status:type_name -> portico.v1.RenderExecutionStatus
-	18, // 23: portico.v1.Revision.key:type_name -> portico.v1.Key
-	2,  // 24: portico.v1.Revision.priority:type_name -> portico.v1.Priority
-	23, // 25: portico.v1.Revision.conditions:type_name -> portico.v1.Condition
-	36, // 26: portico.v1.Revision.changed:type_name -> google.protobuf.Timestamp
-	3,  // 27: portico.v1.Revision.status:type_name -> portico.v1.RenderExecutionStatus
-	36, // 28: portico.v1.Condition.last_transition:type_name -> google.protobuf.Timestamp
-	18, // 29: portico.v1.GetRequest.key:type_name -> portico.v1.Key
-	22, // 30: portico.v1.GetResponse.revision:type_name -> portico.v1.Revision
-	7,  // 31: portico.v1.GetResponse.files:type_name -> portico.v1.Files
-	22, // 32: portico.v1.WatchResponse.put:type_name -> portico.v1.Revision
-	18, // 33: portico.v1.WatchResponse.deleted:type_name -> portico.v1.Key
-	18, // 34: portico.v1.CancelRequest.key:type_name -> portico.v1.Key
-	22, // 35: portico.v1.ListResponse.revisions:type_name -> portico.v1.Revision
-	18, // 36: portico.v1.LogsRequest.key:type_name -> portico.v1.Key
-	6,  // 37: portico.v1.RenderService.Render:input_type -> portico.v1.RenderRequest
-	19, // 38: portico.v1.RenderService.Schedule:input_type -> portico.v1.ScheduleRequest
-	24, // 39: portico.v1.RenderService.Get:input_type -> portico.v1.GetRequest
-	26, // 40: portico.v1.RenderService.Watch:input_type -> portico.v1.WatchRequest
-	28, // 41: portico.v1.RenderService.Cancel:input_type -> portico.v1.CancelRequest
-	30, // 42: portico.v1.RenderService.List:input_type -> portico.v1.ListRequest
-	32, // 43: portico.v1.RenderService.Logs:input_type -> portico.v1.LogsRequest
-	10, // 44: portico.v1.RenderService.Render:output_type -> portico.v1.RenderResponse
-	21, // 45: portico.v1.RenderService.Schedule:output_type -> portico.v1.ScheduleResponse
-	25, // 46: portico.v1.RenderService.Get:output_type -> portico.v1.GetResponse
-	27, // 47: portico.v1.RenderService.Watch:output_type -> portico.v1.WatchResponse
-	29, // 48: portico.v1.RenderService.Cancel:output_type -> portico.v1.CancelResponse
-	31, // 49: portico.v1.RenderService.List:output_type -> portico.v1.ListResponse
-	33, // 50: portico.v1.RenderService.Logs:output_type -> portico.v1.LogsResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	9,  // 21: portico.v1.ScheduleBegin.limits:type_name -> portico.v1.Limit
+	0,  // 22: portico.v1.ScheduleBegin.style:type_name -> portico.v1.YamlStyle
+	35, // 23: portico.v1.ScheduleBegin.deadline:type_name -> google.protobuf.Duration
+	22, // 24: portico.v1.ScheduleResponse.revision:type_name -> portico.v1.Revision
+	3,  // 25: portico.v1.ScheduleResponse.status:type_name -> portico.v1.RenderExecutionStatus
+	18, // 26: portico.v1.Revision.key:type_name -> portico.v1.Key
+	2,  // 27: portico.v1.Revision.priority:type_name -> portico.v1.Priority
+	23, // 28: portico.v1.Revision.conditions:type_name -> portico.v1.Condition
+	36, // 29: portico.v1.Revision.changed:type_name -> google.protobuf.Timestamp
+	3,  // 30: portico.v1.Revision.status:type_name -> portico.v1.RenderExecutionStatus
+	9,  // 31: portico.v1.Revision.limits:type_name -> portico.v1.Limit
+	0,  // 32: portico.v1.Revision.style:type_name -> portico.v1.YamlStyle
+	36, // 33: portico.v1.Revision.render_by:type_name -> google.protobuf.Timestamp
+	36, // 34: portico.v1.Condition.last_transition:type_name -> google.protobuf.Timestamp
+	18, // 35: portico.v1.GetRequest.key:type_name -> portico.v1.Key
+	22, // 36: portico.v1.GetResponse.revision:type_name -> portico.v1.Revision
+	7,  // 37: portico.v1.GetResponse.files:type_name -> portico.v1.Files
+	22, // 38: portico.v1.WatchResponse.put:type_name -> portico.v1.Revision
+	18, // 39: portico.v1.WatchResponse.deleted:type_name -> portico.v1.Key
+	18, // 40: portico.v1.CancelRequest.key:type_name -> portico.v1.Key
+	22, // 41: portico.v1.ListResponse.revisions:type_name -> portico.v1.Revision
+	18, // 42: portico.v1.LogsRequest.key:type_name -> portico.v1.Key
+	6,  // 43: portico.v1.RenderService.Render:input_type -> portico.v1.RenderRequest
+	19, // 44: portico.v1.RenderService.Schedule:input_type -> portico.v1.ScheduleRequest
+	24, // 45: portico.v1.RenderService.Get:input_type -> portico.v1.GetRequest
+	26, // 46: portico.v1.RenderService.Watch:input_type -> portico.v1.WatchRequest
+	28, // 47: portico.v1.RenderService.Cancel:input_type -> portico.v1.CancelRequest
+	30, // 48: portico.v1.RenderService.List:input_type -> portico.v1.ListRequest
+	32, // 49: portico.v1.RenderService.Logs:input_type -> portico.v1.LogsRequest
+	10, // 50: portico.v1.RenderService.Render:output_type -> portico.v1.RenderResponse
+	21, // 51: portico.v1.RenderService.Schedule:output_type -> portico.v1.ScheduleResponse
+	25, // 52: portico.v1.RenderService.Get:output_type -> portico.v1.GetResponse
+	27, // 53: portico.v1.RenderService.Watch:output_type -> portico.v1.WatchResponse
+	29, // 54: portico.v1.RenderService.Cancel:output_type -> portico.v1.CancelResponse
+	31, // 55: portico.v1.RenderService.List:output_type -> portico.v1.ListResponse
+	33, // 56: portico.v1.RenderService.Logs:output_type -> portico.v1.LogsResponse
+	50, // [50:57] is the sub-list for method output_type
+	43, // [43:50] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_portico_v1_render_proto_init() }

@@ -275,6 +275,7 @@ fn check(wanted: &PackageRevision, namespace: &str) -> Result<(), Status> {
         causes.push(Cause::invalid("metadata.namespace", namespace, why));
     }
     names::check_metadata(&wanted.metadata, &mut causes);
+    names::check_wishes(&wanted.metadata, &mut causes);
     names::check_spec(&wanted.spec, &mut causes);
     revisions::check_conditions(&wanted.status.conditions, &mut causes);
     if !matches!(wanted.spec.lifecycle, None | Some(super::types::Lifecycle::Draft)) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::status::Cause;
 use super::types::{ObjectMeta, PackageRevisionSpec};
+use crate::record::wishes::Wishes;
 
 /// Longest name of an object. Kubernetes' own bound.
 const NAME_BYTES: usize = 253;
@@ -47,6 +48,13 @@ fn is_qualified(text: &str) -> bool {
 /// Whether it can be a namespace.
 pub(crate) fn is_namespace(text: &str) -> bool {
     text.len() <= PART_BYTES && of(text, |byte| lower(byte) || byte == b'-', lower)
+}
+
+/// The fault of annotations that say something of renders which cannot be read.
+pub(super) fn check_wishes(metadata: &ObjectMeta, causes: &mut Vec<Cause>) {
+    if let Err(error) = Wishes::read(&metadata.annotations) {
+        causes.push(Cause::invalid(&format!("metadata.annotations[{}]", error.name), &error.value, &error.expected));
+    }
 }
 
 /// The faults of what a client may write of an object's metadata.

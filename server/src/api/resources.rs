@@ -17,6 +17,7 @@ use super::status::{Cause, Status};
 use super::time;
 use super::types::{BINARY_FILES, Condition, Kind, PackageRevisionResources, RenderStatus};
 use super::write::Next;
+use crate::record::{now_ms, wishes};
 
 /// What an update of the files makes of them.
 pub(super) fn next(current: &Shown, wanted: PackageRevisionResources) -> Result<Next, Status> {
@@ -55,6 +56,7 @@ pub(super) fn next(current: &Shown, wanted: PackageRevisionResources) -> Result<
         }
         // What a client says of a render is not what the server knows of it.
         update.files = Some(mirror(&new, &RenderState::Scheduled));
+        update.annotations = wishes::without_passed(&revision.annotations, now_ms());
     }
     let (files, render) = match &update.files {
         Some(files) => (files, RenderStatus::default()),

@@ -16,6 +16,9 @@ pub(super) fn next(current: &Shown, wanted: PackageRevision) -> Result<Next, Sta
     let before = convert::package_revision(&current.revision, current.document.clone());
     let mut causes = Vec::new();
     names::check_metadata(&wanted.metadata, &mut causes);
+    if wanted.metadata.annotations != before.metadata.annotations {
+        names::check_wishes(&wanted.metadata, &mut causes);
+    }
     check_fixed(&before.spec, &wanted.spec, &mut causes);
     check_finalizers(&before.metadata, &wanted.metadata, &mut causes);
     check_conditions(&wanted.status.conditions, &mut causes);

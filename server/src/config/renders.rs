@@ -234,10 +234,15 @@ impl RenderSettings for Renders {
     }
 
     /// No fuel: a quota of it is paid at the end, and may be smaller than what one render may use.
-    fn cost(&self, namespace: &str) -> Option<Cost> {
+    fn cost(&self, namespace: &str, request: &LimitSettings) -> Option<Cost> {
         let current = self.current.load();
-        let limits = &current.decided(namespace).options.call.limits;
-        Some(Cost { memory: memory_of(limits), fuel: 0 })
+        let decided = current.decided(namespace);
+        let memory = if request.is_empty() {
+            memory_of(&decided.options.call.limits)
+        } else {
+            memory_of(&decided.request(request).limits)
+        };
+        Some(Cost { memory, fuel: 0 })
     }
 
     fn configuration(&self) -> u64 {

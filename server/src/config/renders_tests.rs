@@ -39,7 +39,9 @@ namespaces:
     let memory = |namespace| renders.for_namespace(namespace).options.call.limits.memory;
     assert_eq!((memory("other"), memory("team-a")), (100 << 20, 150 << 20));
     // What the queue reserves follows from it.
-    let reserved = |namespace| renders.cost(namespace).map(|cost| (cost.memory - memory(namespace)) >> 20);
+    let reserved = |namespace| {
+        renders.cost(namespace, &LimitSettings::default()).map(|cost| (cost.memory - memory(namespace)) >> 20)
+    };
     assert_eq!((reserved("other"), reserved("team-a")), (Some(32), Some(32)));
     let rows = renders.limits("team-a").rows;
     let row = rows.iter().find(|row| row.name == LimitName::Memory).expect("it has one");
@@ -79,6 +81,8 @@ namespaces:
         let effective = renders.for_request(namespace, &asked(&[(LimitName::Memory, mib << 20)]));
         let of_profile = effective.options.call.profiles[0].limits.iter().find(|(name, _)| *name == LimitName::Memory);
         assert_eq!(of_profile.map(|(_, value)| *value), Some(LimitName::Memory.get(&effective.options.call.limits)));
+        let cost = renders.cost(namespace, &asked(&[(LimitName::Memory, mib << 20)])).expect("it says");
+        assert_eq!(cost.memory, effective.options.call.limits.memory + (32 << 20), "what it gets is what is reserved");
         (effective.options.call.limits.memory >> 20, effective.warnings)
     };
     assert_eq!(memory("other", 250), (250, vec![]));

@@ -6,12 +6,15 @@ use portico_runtime::package::PackageLimits;
 use portico_runtime::{Event, LimitName, LimitSettings, LimitValue, RenderOptions, Renderer, StepReport};
 use portico_scheduler::core::{Ended, Outcome};
 use portico_scheduler::driver::{Attempt, Job, RenderBackend, attempt};
-use portico_scheduler::model::{Reason, Revision};
+use portico_scheduler::model::{Ending, Reason, Revision};
 use portico_scheduler::queue::Cost;
 
+use super::deadline::Deadline;
 use super::live::Live;
 use super::model::RecordOutcome;
 use super::renders::Renders;
+use super::time::now_ms;
+use super::wishes::{self, Wishes};
 use crate::ops::traces::failed;
 
 /// What holds for a render that begins now.
@@ -68,10 +71,10 @@ pub trait RenderSettings: Send + Sync + 'static {
     /// [`RenderBackend::configuration`]. Cheap.
     fn configuration(&self) -> u64;
 
-    /// What a render in this namespace may use at most, for the queue's memory and the namespace's quota; `None`: nothing
+    /// What a render in this namespace that asks for these limits may use at most, for the queue's memory and the namespace's quota; `None`: nothing
     /// that counts. Asked under the scheduler's lock: cheap, and never calling back.
-    fn cost(&self, namespace: &str) -> Option<Cost> {
-        let _ = namespace;
+    fn cost(&self, namespace: &str, request: &LimitSettings) -> Option<Cost> {
+        let _ = (namespace, request);
         None
     }
 }
@@ -138,7 +141,9 @@ impl RenderBackend for Backend {
     }
 
     fn cost(&self, revision: &Revision) -> Option<Cost> {
-        self.settings.cost(&revision.key.namespace)
+        // One whose wishes cannot be read is not rendered.
+        let limits = wishes::limits_of(&revision.annotations).unwrap_or_default();
+        self.settings.cost(&revision.key.namespace, &limits)
     }
 }
 
@@ -158,8 +163,24 @@ impl Drop for Recording<'_> {
 
 impl Backend {
     fn run(&self, job: &Job, live: &Live) -> Attempt {
-        let Effective { renderer, mut options, limits, .. } = self.settings.for_namespace(&job.key.namespace);
+        let wishes = match Wishes::read(&job.annotations) {
+            Ok(wishes) => wishes,
+            Err(error) => return Attempt::ended(Ending::failure(Reason::InvalidPackage, error.to_string()), None),
+        };
+        let Effective { renderer, mut options, limits, warnings } =
+            self.settings.for_request(&job.key.namespace, &wishes.limits);
         options.changes.get_or_insert_default();
+        options.style = wishes.style.unwrap_or(options.style);
+        let mut deadline = match wishes.by_ms.map(|by| Deadline::at(by, now_ms())).transpose() {
+            Ok(deadline) => deadline,
+            Err(passed) => return Attempt::ended(passed, None),
+        };
+        if let Some(deadline) = &mut deadline {
+            deadline.bound(&mut options.call.limits);
+        }
+        for warning in &warnings {
+            live.event(&Event::Warning(warning));
+        }
         // Of the step that runs now, for traces. A render that is begun anew begins its steps anew.
         let mut span = None;
         let mut observer = |event: &Event<'_>| {
@@ -183,7 +204,11 @@ impl Backend {
                 _ => {}
             }
         };
-        attempt(job, &renderer, &options, &limits, self.configuration(), &mut observer)
+        let mut attempt = attempt(job, &renderer, &options, &limits, self.configuration(), &mut observer);
+        if let Some(deadline) = &deadline {
+            deadline.judge(&mut attempt);
+        }
+        attempt
     }
 }
 

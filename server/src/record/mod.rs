@@ -9,6 +9,7 @@
 
 mod backend;
 mod bound;
+mod deadline;
 mod limits;
 mod live;
 pub mod log;
@@ -18,6 +19,7 @@ mod renders;
 mod tests;
 mod text;
 mod time;
+pub mod wishes;
 
 pub(crate) use backend::refusal;
 pub use backend::{Backend, Effective, RenderSettings, StepMeter};
@@ -29,3 +31,4 @@ pub use model::{
     RecordStep, RecordWarning, RenderId, StepOutcome,
 };
 pub use renders::Renders;
+pub(crate) use time::now_ms;

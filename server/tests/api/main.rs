@@ -11,3 +11,4 @@ mod lifecycle;
 mod lists;
 mod races;
 mod watches;
+mod wishes;

@@ -180,10 +180,28 @@ impl Server {
 
     /// One that keeps revisions, with a scheduler of so many workers.
     pub(crate) async fn with_revisions(settings: Settings, authorizer: Arc<dyn Authorizer>, workers: usize) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
+        Self::keeping(parts(settings, authorizer), workers, tempfile::tempdir().expect("a directory")).await
+    }
+
+    /// The same, with this in its configuration file.
+    pub(crate) async fn configured_with_revisions(text: &str, workers: usize) -> Self {
+        let parts = Parts { renders: configured(text), ..parts(settings(), Arc::new(AllowAll)) };
+        Self::keeping(parts, workers, tempfile::tempdir().expect("a directory")).await
+    }
+
+    /// Another one on the same store, when this one has ended.
+    pub(crate) async fn restarted(mut self, text: &str, workers: usize) -> Self {
+        self.stop().await.expect("it ends");
+        let (scheduler, directory) = self.kept.take().expect("it keeps revisions");
+        scheduler.close().await;
+        scheduler.store().clone().close().await;
+        let parts = Parts { renders: configured(text), ..parts(settings(), Arc::new(AllowAll)) };
+        Self::keeping(parts, workers, directory).await
+    }
+
+    async fn keeping(parts: Parts, workers: usize, directory: tempfile::TempDir) -> Self {
         let path = directory.path().join("store");
         let store = Store::open(&path, EmbeddedOptions::default()).expect("a store");
-        let parts = parts(settings, authorizer);
         let renders = Renders::new(RecordLimits::default());
         let backend = Arc::new(Backend::new(Arc::clone(&parts.renders), Arc::clone(&renders)));
         let scheduler = Scheduler::new(store, backend, Arc::new(Ring::new(100)), driver::Settings::default());

@@ -7,3 +7,4 @@ mod life;
 mod metrics;
 mod render;
 mod revisions;
+mod wishes;

@@ -21,21 +21,29 @@ async fn server(workers: usize) -> Server {
     Server::with_revisions(settings(), Arc::new(AllowAll), workers).await
 }
 
-fn key(name: &str) -> Key {
+pub(crate) fn key(name: &str) -> Key {
     Key { namespace: "team".to_owned(), name: name.to_owned(), uid: String::new() }
 }
 
-fn begin(name: &str) -> ScheduleBegin {
+pub(crate) fn begin(name: &str) -> ScheduleBegin {
     ScheduleBegin { key: Some(key(name)), repository: "blueprints".to_owned(), ..ScheduleBegin::default() }
 }
 
-async fn schedule(
+pub(crate) async fn schedule(
     server: &Server,
     begin: ScheduleBegin,
     functions: Option<&[&str]>,
 ) -> Result<ScheduleResponse, Status> {
-    let begin = ScheduleBegin { with_files: functions.is_some(), ..begin };
-    let files = functions.map(|functions| chunks(&package(functions), 50)).unwrap_or_default();
+    schedule_files(server, begin, functions.map(package).as_deref()).await
+}
+
+pub(crate) async fn schedule_files(
+    server: &Server,
+    begin: ScheduleBegin,
+    files: Option<&[(String, Vec<u8>)]>,
+) -> Result<ScheduleResponse, Status> {
+    let begin = ScheduleBegin { with_files: files.is_some(), ..begin };
+    let files = files.map(|files| chunks(files, 50)).unwrap_or_default();
     let messages = std::iter::once(Ask::Begin(begin)).chain(files.into_iter().map(Ask::Files));
     let messages: Vec<_> = messages.map(|message| ScheduleRequest { message: Some(message) }).collect();
     server.renders().await.schedule(tokio_stream::iter(messages)).await.map(tonic::Response::into_inner)
@@ -47,7 +55,7 @@ fn rendered(revision: &Revision) -> Option<bool> {
 }
 
 /// Watches until the render of a revision has ended; with the last version.
-async fn until_rendered(server: &Server, name: &str) -> (Revision, String) {
+pub(crate) async fn until_rendered(server: &Server, name: &str) -> (Revision, String) {
     let request = WatchRequest { namespace: "team".to_owned(), name: name.to_owned(), version: String::new() };
     let mut watch = server.renders().await.watch(request).await.unwrap().into_inner();
     loop {

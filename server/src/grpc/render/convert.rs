@@ -16,14 +16,21 @@ use crate::grpc::proto::v1;
 use crate::grpc::proto::v1::render_event::Kind;
 use crate::grpc::settings::Settings;
 use crate::grpc::status::{come_back, safe};
+use crate::record::wishes::Wishes;
 
 /// The annotation that keeps [`v1::ScheduleBegin::source_version`].
 pub(super) const SOURCE_VERSION: &str = "portico.dev/source-version";
 
 pub(super) fn style(style: i32) -> Result<WriteStyle, Status> {
+    wanted_style(style).map(Option::unwrap_or_default)
+}
+
+/// `None` where nothing was said.
+pub(super) fn wanted_style(style: i32) -> Result<Option<WriteStyle>, Status> {
     match v1::YamlStyle::try_from(style) {
-        Ok(v1::YamlStyle::Kpt) => Ok(WriteStyle::Kpt),
-        Ok(v1::YamlStyle::Unspecified | v1::YamlStyle::Preserve) => Ok(WriteStyle::Preserve),
+        Ok(v1::YamlStyle::Unspecified) => Ok(None),
+        Ok(v1::YamlStyle::Kpt) => Ok(Some(WriteStyle::Kpt)),
+        Ok(v1::YamlStyle::Preserve) => Ok(Some(WriteStyle::Preserve)),
         Err(_) => Err(unknown("style", style)),
     }
 }
@@ -54,6 +61,18 @@ pub(super) fn limits(limits: &[v1::Limit]) -> Result<LimitSettings, Status> {
         settings.set(known, value, LimitSource::Request("the request".to_owned()));
     }
     Ok(settings)
+}
+
+/// Limits as a request has them.
+fn limits_of(settings: &LimitSettings) -> Vec<v1::Limit> {
+    let limits = settings.iter().map(|(name, setting)| {
+        let value = match setting.value {
+            LimitValue::Count(n) | LimitValue::Bytes(n) => n,
+            LimitValue::Time(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+        };
+        v1::Limit { name: name.as_str().to_owned(), value }
+    });
+    limits.collect()
 }
 
 /// `None` where nothing was said.
@@ -123,6 +142,13 @@ pub(super) fn revision(revision: &Revision, status: RenderExecutionStatus) -> v1
         message: condition.message.clone(),
         last_transition: Some(time(condition.since_ms)),
     });
+    // What cannot be read is told by the render that it keeps away.
+    let wishes = Wishes::read(&revision.annotations).unwrap_or_default();
+    let style = match wishes.style {
+        None => v1::YamlStyle::Unspecified,
+        Some(WriteStyle::Kpt) => v1::YamlStyle::Kpt,
+        Some(WriteStyle::Preserve) => v1::YamlStyle::Preserve,
+    };
     v1::Revision {
         key: Some(key(&revision.key)),
         repository: revision.repository.to_string(),
@@ -135,6 +161,9 @@ pub(super) fn revision(revision: &Revision, status: RenderExecutionStatus) -> v1
         conditions: conditions.collect(),
         changed: Some(time(revision.changed_ms)),
         // What the scheduler knows is of now, and the revision may be of before: they are not to contradict each other.
+        limits: limits_of(&wishes.limits),
+        style: style.into(),
+        render_by: wishes.by_ms.map(time),
         status: execution(if revision.is_unfinished() { status } else { RenderExecutionStatus::None }).into(),
     }
 }

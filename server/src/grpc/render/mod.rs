@@ -4,6 +4,7 @@ mod convert;
 mod files;
 mod once;
 mod revisions;
+mod schedule;
 mod watch;
 
 use std::future::Future;
@@ -122,7 +123,7 @@ impl RenderService for Service {
         &self,
         request: Request<Streaming<v1::ScheduleRequest>>,
     ) -> Result<Response<v1::ScheduleResponse>, Status> {
-        revisions::schedule(self, request).await.map(Response::new)
+        schedule::schedule(self, request).await.map(Response::new)
     }
 
     async fn get(&self, request: Request<v1::GetRequest>) -> Result<Response<Self::GetStream>, Status> {

@@ -1,34 +1,24 @@
-//! Revisions that the server keeps: scheduled, read, listed, cancelled.
+//! Revisions that the server keeps: read, listed, cancelled.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use portico_scheduler::model::{ContentVersion, Priority, Revision, RevisionKey};
-use portico_scheduler::store::{
-    ClientUpdate, Expected, NewRevision, PackageStore as _, PageToken, Select, Snapshot, StoreError,
-};
+use portico_scheduler::model::{ContentVersion, Revision, RevisionKey};
+use portico_scheduler::store::{PackageStore as _, PageToken, Select, Snapshot, StoreError};
 use tokio_stream::StreamExt as _;
-use tonic::{Code, Request, Status, Streaming};
+use tonic::{Code, Request, Status};
 
-use super::convert::{self, SOURCE_VERSION, store_error};
-use super::files::{Incoming, pieces};
-use super::once::next;
+use super::convert::{self, store_error};
+use super::files::pieces;
 use super::{Answer, PORCH, Service};
 use crate::api::names::{is_namespace, is_subdomain};
 use crate::grpc::front::Held;
 use crate::grpc::proto::v1;
 use crate::grpc::proto::v1::get_response::Message as Got;
-use crate::grpc::proto::v1::schedule_request::Message as Asked;
 use crate::grpc::status::{come_back, safe};
-use crate::ops::traces;
 use crate::record::log::{LogError, LogQuery, log};
 
-/// How often a write that names no version is tried again after somebody else's.
-const TRIES: usize = 8;
-
 /// The key of a request; a namespace and a name at least, as Kubernetes has them.
-fn key_of(key: Option<v1::Key>) -> Result<v1::Key, Status> {
+pub(super) fn key_of(key: Option<v1::Key>) -> Result<v1::Key, Status> {
     let key = key.unwrap_or_default();
     for (field, value, good) in
         [("namespace", &key.namespace, is_namespace(&key.namespace)), ("name", &key.name, is_subdomain(&key.name))]
@@ -42,7 +32,7 @@ fn key_of(key: Option<v1::Key>) -> Result<v1::Key, Status> {
 }
 
 /// The revision that a key names.
-async fn find(service: &Service, key: &v1::Key) -> Result<Revision, StoreError> {
+pub(super) async fn find(service: &Service, key: &v1::Key) -> Result<Revision, StoreError> {
     let store = match &service.revisions {
         Some(revisions) => revisions.scheduler.store(),
         None => return Err(StoreError::Closed),
@@ -51,137 +41,6 @@ async fn find(service: &Service, key: &v1::Key) -> Result<Revision, StoreError> 
         return store.find(&key.namespace, &key.name).await;
     }
     store.revision(&RevisionKey::new(&key.namespace, &key.name, &key.uid)).await
-}
-
-pub(super) async fn schedule(
-    service: &Service,
-    request: Request<Streaming<v1::ScheduleRequest>>,
-) -> Result<v1::ScheduleResponse, Status> {
-    let scheduler = service.revisions()?.scheduler.clone();
-    let (metadata, extensions, mut messages) = request.into_parts();
-    let Some(v1::ScheduleRequest { message: Some(Asked::Begin(begin)) }) = next(&mut messages).await? else {
-        return Err(Status::invalid_argument("the first message is to be `begin`"));
-    };
-    let v1::ScheduleBegin { key, content_version, with_files, repository, priority, source_version } = begin;
-    let key = key_of(key)?;
-    let resource = if with_files { "packagerevisionresources" } else { "packagerevisions" };
-    let who = Request::from_parts(metadata, extensions, ());
-    service.authorize(&who, "update", (PORCH, resource, ""), &key.namespace, &key.name)?;
-    let expected = match &*content_version {
-        "" => None,
-        version => Some(ContentVersion(convert::version(version, "content_version")?)),
-    };
-    let priority = convert::priority(priority)?;
-    if !repository.is_empty() && !is_subdomain(&repository) {
-        return Err(Status::invalid_argument("`repository` is no name of Kubernetes"));
-    }
-    if !with_files {
-        let revision = find(service, &key).await.map_err(|error| store_error(&error, &service.settings))?;
-        if expected.is_some_and(|expected| expected != revision.content_version) {
-            return Err(Status::aborted(format!(
-                "package revision `{}` has content version {}, not {content_version}; read it again",
-                revision.key, revision.content_version.0
-            )));
-        }
-        let failed = |error: StoreError| store_error(&error, &service.settings);
-        if let Some(priority) = priority.filter(|priority| *priority != revision.priority) {
-            let update = ClientUpdate { priority: Some(priority), ..ClientUpdate::default() };
-            let content = Expected::Content(revision.content_version);
-            scheduler.store().update(&revision.key, content, update).await.map_err(failed)?;
-        }
-        let status = scheduler.schedule_render(&revision.key).await.map_err(failed)?;
-        let revision = scheduler.store().revision(&revision.key).await.map_err(failed)?;
-        traces::wrote(&revision);
-        let revision = convert::revision(&revision, status);
-        return Ok(v1::ScheduleResponse { status: revision.status, revision: Some(revision) });
-    }
-    let mut incoming = Incoming::new(service.renders.for_namespace(&key.namespace).limits);
-    while let Some(message) = next(&mut messages).await? {
-        match message.message {
-            Some(Asked::Files(files)) => incoming.add(files)?,
-            Some(Asked::Begin(_)) => return Err(Status::invalid_argument("`begin` comes once")),
-            None => {}
-        }
-    }
-    let files = incoming.finish()?.into_iter().map(|(path, content)| (path, Bytes::from(content))).collect();
-    let write = Write { service, key, expected, files: Arc::new(files), repository, priority, source_version };
-    let revision = write.done(&who).await?;
-    traces::wrote(&revision);
-    scheduler.changed(revision.clone());
-    let status = scheduler.render_execution_status(&revision.key);
-    let revision = convert::revision(&revision, status);
-    Ok(v1::ScheduleResponse { status: revision.status, revision: Some(revision) })
-}
-
-/// New content for a revision, which may have to be made.
-struct Write<'a> {
-    service: &'a Service,
-    key: v1::Key,
-    expected: Option<ContentVersion>,
-    files: Arc<BTreeMap<String, Bytes>>,
-    repository: String,
-    priority: Option<Priority>,
-    source_version: String,
-}
-
-impl Write<'_> {
-    async fn done(&self, who: &Request<()>) -> Result<Revision, Status> {
-        let mut tries = 0;
-        loop {
-            let written = match find(self.service, &self.key).await {
-                Ok(revision) => self.update(revision).await,
-                Err(StoreError::NoSuchName { .. }) if self.expected.is_none() => {
-                    let what = (PORCH, "packagerevisions", "");
-                    self.service.authorize(who, "create", what, &self.key.namespace, &self.key.name)?;
-                    self.create().await
-                }
-                Err(error) => Err(error),
-            };
-            tries += 1;
-            match written {
-                Ok(revision) => return Ok(revision),
-                // Somebody else was there in between; the caller said that this does not matter.
-                Err(StoreError::Conflict { .. } | StoreError::Exists(_))
-                    if self.expected.is_none() && tries < TRIES => {}
-                Err(error) => return Err(store_error(&error, &self.service.settings)),
-            }
-        }
-    }
-
-    async fn create(&self) -> Result<Revision, StoreError> {
-        let v1::Key { namespace, name, .. } = &self.key;
-        let mut new = NewRevision::new(namespace, name, &self.repository, Arc::clone(&self.files));
-        new.priority = self.priority.unwrap_or_default();
-        self.note(&mut new.annotations);
-        self.store()?.create(new).await
-    }
-
-    async fn update(&self, revision: Revision) -> Result<Revision, StoreError> {
-        let mut annotations = revision.annotations;
-        self.note(&mut annotations);
-        let update = ClientUpdate {
-            files: Some(Arc::clone(&self.files)),
-            annotations: Some(annotations),
-            priority: self.priority,
-            ..ClientUpdate::default()
-        };
-        // Annotations are replaced whole, so without a version of the caller's they must not have changed meanwhile.
-        let expected = self.expected.map_or(Expected::Object(revision.object_version), Expected::Content);
-        self.store()?.update(&revision.key, expected, update).await
-    }
-
-    fn store(&self) -> Result<&crate::Store, StoreError> {
-        self.service.revisions.as_ref().map(|revisions| revisions.scheduler.store()).ok_or(StoreError::Closed)
-    }
-
-    /// What the caller calls this content; nothing of an older one stays.
-    fn note(&self, annotations: &mut BTreeMap<String, String>) {
-        if self.source_version.is_empty() {
-            annotations.remove(SOURCE_VERSION);
-        } else {
-            annotations.insert(SOURCE_VERSION.to_owned(), self.source_version.clone());
-        }
-    }
 }
 
 pub(super) async fn get(
