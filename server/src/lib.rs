@@ -7,6 +7,7 @@ pub mod api;
 pub mod auth;
 pub mod config;
 pub mod grpc;
+mod linger;
 pub mod ops;
 pub mod patch;
 pub mod record;

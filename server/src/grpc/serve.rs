@@ -28,6 +28,7 @@ use super::proto::v1::render_service_server::RenderServiceServer;
 use super::render::{Revisions, Service};
 use super::settings::Settings;
 use crate::auth::Authorizer;
+use crate::linger::linger;
 use crate::record::RenderSettings;
 
 /// How long a new connection may say nothing.
@@ -296,7 +297,15 @@ impl Services {
     }
 
     /// Serves one connection until it ends. When the sender of `leaving` is gone the client is told to go.
-    async fn connection<I>(self, io: I, mut leaving: watch::Receiver<()>)
+    async fn connection<I>(self, mut io: I, mut leaving: watch::Receiver<()>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        self.until_it_ends(&mut io, &mut leaving).await;
+        linger(io).await;
+    }
+
+    async fn until_it_ends<I>(&self, io: &mut I, leaving: &mut watch::Receiver<()>)
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

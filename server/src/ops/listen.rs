@@ -26,6 +26,7 @@ use super::refusal::Refusal;
 use super::stall::Stall;
 use super::tls::Tls;
 use crate::auth::Identity;
+use crate::linger::{Lent, linger};
 
 /// Connections beyond the bound that are told so.
 const TOLD: usize = 64;
@@ -145,6 +146,22 @@ impl Connection {
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let (io, returned) = Lent::new(Stall::new(io, limits.time));
+        if self.until_it_ends(io, peer, limits).await
+            && let Ok(io) = returned.await
+        {
+            tokio::select! {
+                () = self.abort.cancelled() => {}
+                () = linger(io) => {}
+            }
+        }
+    }
+
+    /// Serves the connection; whether it came to an end of its own, and is not to be cut.
+    async fn until_it_ends<I>(&self, io: I, peer: Peer, limits: &RequestLimits) -> bool
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let builder = builder(limits);
         let asked = Arc::new(AtomicBool::new(false));
         let (front, peer, full) = (Arc::clone(&self.front), Arc::new(peer), self.full);
@@ -159,8 +176,7 @@ impl Connection {
                 }
             })
         };
-        let io = TokioIo::new(Stall::new(io, limits.time));
-        let mut connection = pin!(builder.serve_connection(io, service));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(io), service));
         let mut first = pin!(tokio::time::sleep(limits.head_time.min(Duration::from_secs(1 << 30))));
         let (mut ends, mut waits) = (false, true);
         loop {
@@ -169,9 +185,9 @@ impl Connection {
                     if let Err(error) = result {
                         tracing::debug!(%error, "a connection broke");
                     }
-                    return;
+                    return true;
                 }
-                () = self.abort.cancelled() => return,
+                () = self.abort.cancelled() => return false,
                 () = self.ending.cancelled(), if !ends => {
                     ends = true;
                     connection.as_mut().graceful_shutdown();
@@ -179,7 +195,7 @@ impl Connection {
                 () = first.as_mut(), if waits => {
                     waits = false;
                     if !asked.load(Ordering::Relaxed) {
-                        return;
+                        return false;
                     }
                 }
             }
