@@ -44,7 +44,8 @@ type RenderOptions struct {
 	Namespace string
 	// Name is the package's name in messages.
 	Name string
-	// Limits by their names (docs/limits.md): numbers, bytes, nanoseconds. They lower what the operator allows.
+	// Limits by their names (docs/limits.md): numbers, bytes, nanoseconds. Up to the operator's maximum; where there is none
+	// they only lower what holds.
 	Limits map[string]uint64
 	// OnEvent is told what happens, while it happens; in the goroutine of Render, which waits for it.
 	OnEvent func(*porticopb.RenderEvent)
