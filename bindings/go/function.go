@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -83,7 +84,14 @@ func errorOf(ctx context.Context, err error) error {
 	}
 	status := status.Convert(err)
 	for _, detail := range status.Details() {
-		if failure, ok := detail.(*porticopb.FunctionFailure); ok {
+		switch failure := detail.(type) {
+		case *errdetails.BadRequest:
+			for _, violation := range failure.GetFieldViolations() {
+				if violation.GetField() == "resource_list" {
+					return &callError{kind: ErrNoInput, status: status}
+				}
+			}
+		case *porticopb.FunctionFailure:
 			return function.Failed(FunctionError{
 				Image:        failure.GetImage(),
 				ExitCode:     int(failure.GetExitCode()),
@@ -95,11 +103,8 @@ func errorOf(ctx context.Context, err error) error {
 			}, status.Message(), status.Err())
 		}
 	}
-	switch status.Code() {
-	case codes.NotFound:
+	if status.Code() == codes.NotFound {
 		return &callError{kind: ErrNotFound, status: status}
-	case codes.InvalidArgument:
-		return &callError{kind: ErrNoInput, status: status}
 	}
 	return err
 }

@@ -4,7 +4,7 @@
 //!   client itself, may throw away what it had not read yet: the last answers, or the word to go elsewhere. There is always
 //!   something unread where a body was refused, or where a client of HTTP/2 says at any time how much it takes.
 //! - Mechanism: only the sending half is closed; what still comes is read and dropped until the client closes its half.
-//! - Default: at most 2 s and 1 MiB, fixed.
+//! - Default: at most 2 s and 64 MiB, the largest body that is taken unless somebody says otherwise; fixed.
 //! - Does not stop: a client from holding its place among the connections for that long.
 
 use std::io;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 use tokio::sync::oneshot;
 
 const TIME: Duration = Duration::from_secs(2);
-const BYTES: u64 = 1 << 20;
+const BYTES: u64 = 64 << 20;
 
 /// Ends a connection over which nothing is to be sent any more.
 pub(crate) async fn linger<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     async fn lingering() -> (DuplexStream, JoinHandle<()>) {
-        let (mut server, client) = duplex(64);
+        let (mut server, client) = duplex(64 << 10);
         server.write_all(b"the end").await.unwrap();
         (client, tokio::spawn(linger(server)))
     }
@@ -110,7 +110,7 @@ mod tests {
         let (mut client, end) = lingering().await;
         let mut read = String::new();
         // More than there is room for: somebody takes it.
-        client.write_all(&[0; 1000]).await.unwrap();
+        client.write_all(&vec![0; 200 << 10]).await.unwrap();
         client.read_to_string(&mut read).await.unwrap();
         assert_eq!(read, "the end");
         assert!(!end.is_finished());
@@ -142,7 +142,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_sends_without_end_is_cut() {
         let (mut client, end) = lingering().await;
-        while client.write_all(&[0; 64]).await.is_ok() {}
+        let much = vec![0; 64 << 10];
+        while client.write_all(&much).await.is_ok() {}
         let began = tokio::time::Instant::now();
         end.await.unwrap();
         assert!(began.elapsed() < TIME, "the bound of bytes, not that of time");

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use crate::arrival::AT_ONCE;
 use crate::collector::Collector;
-use crate::harness::{Server, line_with};
+use crate::harness::{PATIENCE, Server, line_with};
 
 /// More spans than wait for the collector at most.
 const MANY: usize = 2_048 + 500;
@@ -51,7 +51,8 @@ fn one_that_takes_nothing_for_a_while_is_told_of_once_each_way() {
     collector.until(&mut seen, "a request", |span| span.name == "request");
     line_with(&server.log, "the collector takes no traces");
     let again = |line: &String| line.contains("the collector takes traces again");
-    let between: Vec<String> = server.log.iter().take_while(|line| !again(line)).collect();
+    let next = || server.log.recv_timeout(PATIENCE).ok();
+    let between: Vec<String> = std::iter::from_fn(next).take_while(|line| !again(line)).collect();
     assert!(!between.iter().any(|line| line.contains("the collector")), "{between:#?}");
     server.end();
 }

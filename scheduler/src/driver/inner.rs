@@ -196,7 +196,8 @@ impl<S: PackageStore + Claims> Inner<S> {
         }
         self.meter.turn(began.elapsed());
         drop(state);
-        for claim in freed {
+        // Here, as a run that ends tells its render, and that may do as it likes.
+        for claim in freed.iter_mut().filter_map(|run| run.claim.take()) {
             self.release(claim);
         }
     }
@@ -215,9 +216,9 @@ impl<S: PackageStore + Claims> Inner<S> {
         self.sink.forget(key);
     }
 
-    /// `freed`: claims of runs that are over. One whose result is being saved is given back after that, or another
+    /// `freed`: runs that are over. The claim of one whose result is being saved is given back after that, or another
     /// scheduler would render what is as good as done.
-    fn act(self: &Arc<Self>, state: &mut State, action: Action, now: Time, freed: &mut Vec<Claim>) {
+    fn act(self: &Arc<Self>, state: &mut State, action: Action, now: Time, freed: &mut Vec<Run>) {
         match action {
             Action::Acquire { run, key } => {
                 let (taken, cancel) = (Instant::now(), Arc::default());
@@ -239,9 +240,9 @@ impl<S: PackageStore + Claims> Inner<S> {
                 }
             }
             Action::Release(run) => {
-                if let Some(mut held) = state.runs.remove(&run) {
+                if let Some(held) = state.runs.remove(&run) {
                     self.meter.worked(held.taken.elapsed());
-                    freed.extend(held.claim.take());
+                    freed.push(held);
                 }
                 self.idle.notify_waiters();
             }
@@ -249,7 +250,7 @@ impl<S: PackageStore + Claims> Inner<S> {
                 // Handed over here, so that the order of the calls is that of the actions.
                 let written = self.dispatcher.write(&key, call);
                 let inner = Arc::clone(self);
-                let claim = freed.iter().position(|claim| claim.key == key).map(|place| freed.swap_remove(place));
+                let claim = freed.iter_mut().filter(|run| run.key == key).find_map(|run| run.claim.take());
                 self.runtime.spawn(async move {
                     let written = written.await;
                     if let Some(claim) = claim {

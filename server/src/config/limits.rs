@@ -78,14 +78,17 @@ pub fn parse_limit(name: LimitName, text: &str) -> Result<LimitValue, String> {
         LimitUnit::Time => LimitValue::Time(parse_duration(text)?.or(Duration::MAX)),
     };
     // Flags of old take 0 for no limit. Here nothing can be misread: 0 is nothing where that makes sense.
-    match (text, name) {
-        ("0", LimitName::FuelPerStep | LimitName::FuelPerInputByte | LimitName::RetainedMemory | LimitName::Stderr) => {
-            Ok(match value {
-                LimitValue::Count(_) => LimitValue::Count(0),
-                _ => LimitValue::Bytes(0),
-            })
-        }
-        ("0", _) => Err(format!("nothing could run with `{name}` at 0; for no limit write `unlimited`")),
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+    let is_nothing = !number.is_empty() && number.bytes().all(|digit| digit == b'0');
+    match (is_nothing, name) {
+        (
+            true,
+            LimitName::FuelPerStep | LimitName::FuelPerInputByte | LimitName::RetainedMemory | LimitName::Stderr,
+        ) => Ok(match value {
+            LimitValue::Count(_) => LimitValue::Count(0),
+            _ => LimitValue::Bytes(0),
+        }),
+        (true, _) => Err(format!("nothing could run with `{name}` at 0; for no limit write `unlimited`")),
         _ => Ok(value),
     }
 }

@@ -8,8 +8,8 @@ use std::time::UNIX_EPOCH;
 use arc_swap::ArcSwap;
 use portico_runtime::{
     CallOptions, ChangeOptions, DecidedLimit, DecidedLimits, Engine, FunctionDir, FunctionError, FunctionModule,
-    FunctionPattern, FunctionSource, Isolation, LimitLayers, LimitSettings, Limits, RenderOptions, Renderer, Sources,
-    WorkerConfig, WorkerLimits,
+    FunctionPattern, FunctionSource, Isolation, LimitLayers, LimitName, LimitSettings, LimitValue, RenderOptions,
+    Renderer, Sources, WorkerConfig, WorkerLimits,
 };
 use portico_scheduler::queue::Cost;
 use sha2::{Digest as _, Sha256};
@@ -38,7 +38,7 @@ impl ServerConfig {
         let names = std::iter::once("").chain(self.namespaces.keys().map(String::as_str));
         names.into_iter().find_map(|name| {
             let quota = self.namespaces.get(name).and_then(|own| own.quota).unwrap_or(self.quota);
-            let needed = memory_of(&self.layers(name).decide().limits);
+            let needed = memory_of(&self.layers(name).decide());
             let given = quota.memory.min(self.queue.memory);
             (needed > given).then(|| (name.to_owned(), needed, given))
         })
@@ -78,6 +78,8 @@ struct Decided {
     renderer: Renderer,
     options: RenderOptions,
     layers: LimitLayers,
+    /// Memory that a render may use at most.
+    memory: u64,
 }
 
 impl Decided {
@@ -119,6 +121,7 @@ fn decide(engine: &Engine, program: &Program, config: ServerConfig, before: Opti
     let decided = |namespace: &str, kept: Option<&Renderer>| {
         let layers = config.layers(namespace);
         let limits = layers.decide();
+        let memory = memory_of(&limits);
         let renderer = kept.cloned().unwrap_or_else(|| renderer(engine, program, &config, namespace));
         let call = CallOptions {
             profiles: limits.step_profiles(),
@@ -128,7 +131,7 @@ fn decide(engine: &Engine, program: &Program, config: ServerConfig, before: Opti
         };
         let changes = ChangeOptions { hidden: config.hidden.clone(), ..ChangeOptions::default() };
         let options = RenderOptions { call, changes: Some(changes), ..RenderOptions::default() };
-        Decided { renderer, options, layers }
+        Decided { renderer, options, layers, memory }
     };
     let all = decided("", same.map(|before| &before.all.renderer));
     let namespaces = config.namespaces.iter().map(|(name, own)| {
@@ -162,9 +165,16 @@ fn renderer(engine: &Engine, program: &Program, config: &ServerConfig, namespace
     }
 }
 
-/// Memory that a render may use at most: that of a step, and what the steps before it may have left.
-fn memory_of(limits: &Limits) -> u64 {
-    limits.memory.saturating_add(limits.retained_memory)
+/// Memory that a render may use at most: that of a step, and what the steps before it may have left. Which functions a
+/// package names is not known here: a profile that lets one have more counts for all.
+fn memory_of(decided: &DecidedLimits) -> u64 {
+    let profiles = decided.profiles.iter().flat_map(|(_, rows)| rows);
+    let of_profiles = profiles.filter_map(|row| match (row.name, row.value) {
+        (LimitName::Memory, LimitValue::Bytes(bytes) | LimitValue::Count(bytes)) => Some(bytes),
+        _ => None,
+    });
+    let most = of_profiles.fold(decided.limits.memory, u64::max);
+    most.saturating_add(decided.limits.retained_memory)
 }
 
 /// Sources of which only some images are given.
@@ -237,11 +247,7 @@ impl RenderSettings for Renders {
     fn cost(&self, namespace: &str, request: &LimitSettings) -> Option<Cost> {
         let current = self.current.load();
         let decided = current.decided(namespace);
-        let memory = if request.is_empty() {
-            memory_of(&decided.options.call.limits)
-        } else {
-            memory_of(&decided.request(request).limits)
-        };
+        let memory = if request.is_empty() { decided.memory } else { memory_of(&decided.request(request)) };
         Some(Cost { memory, fuel: 0 })
     }
 
@@ -263,10 +269,17 @@ impl RenderSettings for Renders {
 fn digest(program: &Program, config: &ServerConfig) -> [u8; 32] {
     let mut all = Sha256::new();
     add_file(&mut all, &program.path);
-    let mut of_limits = |limits: &DecidedLimits| all.update(format!("{:?}{:?}\0", limits.limits, limits.profiles));
-    of_limits(&config.layers("").decide());
+    let mut of_limits = |layers: &LimitLayers| {
+        let limits = layers.decide();
+        all.update(format!("{:?}{:?}\0", limits.limits, limits.profiles));
+        // What a request may have beyond that.
+        for (name, maximum) in layers.maximum.iter().flat_map(LimitSettings::iter) {
+            all.update(format!("{name}={:?}\0", maximum.value));
+        }
+    };
+    of_limits(&config.layers(""));
     for name in config.namespaces.keys() {
-        of_limits(&config.layers(name).decide());
+        of_limits(&config.layers(name));
     }
     let modules: BTreeMap<&String, &Vec<PathBuf>> =
         config.namespaces.iter().map(|(name, own)| (name, &own.modules)).collect();

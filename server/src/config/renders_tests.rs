@@ -110,6 +110,24 @@ fn what_is_set_holds_for_the_next_render_and_has_another_digest() {
     renders.set(config("limits: {memory: 101MiB}\n"));
     assert_eq!(renders.for_namespace("any").options.call.limits.memory, 101 << 20);
     assert_ne!(before, renders.configuration());
+    // What a request may have decides, too.
+    let mut seen = vec![before, renders.configuration()];
+    for maximum in
+        ["maximum: {memory: 200MiB}", "maximum: {memory: 300MiB}", "namespaces: {a: {maximum: {memory: 1GiB}}}"]
+    {
+        renders.set(config(&format!("limits: {{memory: 100MiB}}\n{maximum}\n")));
+        assert!(!seen.contains(&renders.configuration()), "{maximum}");
+        seen.push(renders.configuration());
+    }
+}
+
+#[test]
+fn what_a_profile_lets_a_function_have_is_set_aside() {
+    let renders = renders(
+        "limits: {memory: 100MiB}\nfunctions: [{name: starlark, limits: {memory: 400MiB}}, {name: fix, limits: {memory: 1MiB}}]\n",
+    );
+    let cost = renders.cost("any", &LimitSettings::default()).expect("it says");
+    assert_eq!(cost.memory, (400 + 32) << 20);
 }
 
 #[test]

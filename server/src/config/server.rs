@@ -274,6 +274,14 @@ impl ServerConfig {
                 "others reach `{grpc}`, and gRPC has no TLS; listen on 127.0.0.1, or say `--insecure-without-tls` where a network keeps others away"
             )));
         }
+        if let Some(grpc) = grpc.as_ref().filter(|grpc| !grpc.is_local())
+            && roles.is_none()
+            && !without_authentication
+        {
+            return Err(whole(&format!(
+                "others reach `{grpc}`, and nothing says what they may do; give `access.roles`, or listen on 127.0.0.1, or say `--insecure-without-authentication`"
+            )));
+        }
         if file.workers == Some(0) || flags.workers == Some(0) {
             return Err(whole("`workers` is 0, so nothing would ever be rendered; write 1 or more"));
         }

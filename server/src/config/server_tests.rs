@@ -93,7 +93,12 @@ fn what_others_reach_is_refused_without_protection_unless_somebody_says_so() {
     let clients = tls.replace("key: /k.pem", "key: /k.pem, clientAuthorities: /ca.pem");
     read(&format!("{clients}access: {{roles: /r.yaml}}\n"));
     read(&tokens.replace("tokens: /t.yaml", "tokens: /t.yaml, roles: /r.yaml"));
-    assert!(refused("listen: {grpc: '0.0.0.0:1'}\n", &flags()).contains("gRPC has no TLS"));
+    let grpc = "listen: {grpc: '0.0.0.0:1'}\n";
+    assert!(refused(grpc, &flags()).contains("gRPC has no TLS"));
+    assert!(refused(grpc, &flagged(true, false)).contains("nothing says what they may do"));
+    let with_roles = format!("{HEAD}{grpc}access: {{roles: /r.yaml}}\n");
+    ServerConfig::read("s.yaml", with_roles.as_bytes(), &flagged(true, false)).expect("roles say what they may do");
+    ServerConfig::read("s.yaml", format!("{HEAD}{grpc}").as_bytes(), &flagged(true, true)).expect("it is said");
 }
 
 #[test]

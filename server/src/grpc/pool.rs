@@ -15,7 +15,8 @@ use crate::record::StepMeter;
 pub trait CallMeter: StepMeter {
     /// One more call waits for a worker, or one fewer.
     fn waiting(&self, more: bool);
-    /// A call has waited for this long: it has a worker now, or is sent away.
+    /// A call has waited for this long: it has a worker now, is sent away, or its caller has gone. Calls for which there
+    /// was no room to wait are none.
     fn waited(&self, how_long: Duration);
     /// One more call has a worker, or one fewer.
     fn running(&self, more: bool);
@@ -68,12 +69,9 @@ impl Pool {
             self.meter.waited(Duration::ZERO);
             permit
         } else {
-            let since = Instant::now();
             let _place = Place::take(self)?;
             let permit = Arc::clone(&self.permits).acquire_owned();
-            let permit = tokio::time::timeout(self.queue_time, permit).await;
-            self.meter.waited(since.elapsed());
-            match permit {
+            match tokio::time::timeout(self.queue_time, permit).await {
                 Ok(Ok(permit)) => permit,
                 _ => return Err(PoolError::Waited(self.queue_time)),
             }
@@ -98,8 +96,11 @@ impl Pool {
     }
 }
 
-/// A place among those that wait.
-struct Place<'a>(&'a Pool);
+/// A place among those that wait, until the wait is over one way or another.
+struct Place<'a> {
+    pool: &'a Pool,
+    since: Instant,
+}
 
 impl<'a> Place<'a> {
     fn take(pool: &'a Pool) -> Result<Self, PoolError> {
@@ -107,7 +108,7 @@ impl<'a> Place<'a> {
         match pool.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more) {
             Ok(_) => {
                 pool.meter.waiting(true);
-                Ok(Self(pool))
+                Ok(Self { pool, since: Instant::now() })
             }
             Err(n) => Err(PoolError::Full(n)),
         }
@@ -116,8 +117,9 @@ impl<'a> Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
-        self.0.meter.waiting(false);
+        self.pool.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.pool.meter.waiting(false);
+        self.pool.meter.waited(self.since.elapsed());
     }
 }
 

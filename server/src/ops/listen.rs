@@ -147,7 +147,9 @@ impl Connection {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (io, returned) = Lent::new(Stall::new(io, limits.time));
+        // Those that are told to come back have few places, which others wait for.
         if self.until_it_ends(io, peer, limits).await
+            && !self.full
             && let Ok(io) = returned.await
         {
             tokio::select! {

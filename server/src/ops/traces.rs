@@ -180,6 +180,7 @@ mod otlp {
             let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
         }
     }
+
     /// Marks a span as one of something that failed.
     pub(crate) fn failed(span: &Span, why: &str) {
         span.set_status(Status::error(why.to_owned()));

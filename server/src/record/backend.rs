@@ -71,8 +71,8 @@ pub trait RenderSettings: Send + Sync + 'static {
     /// [`RenderBackend::configuration`]. Cheap.
     fn configuration(&self) -> u64;
 
-    /// What a render in this namespace that asks for these limits may use at most, for the queue's memory and the namespace's quota; `None`: nothing
-    /// that counts. Asked under the scheduler's lock: cheap, and never calling back.
+    /// What a render in this namespace that asks for these limits may use at most, for the queue's memory and the
+    /// namespace's quota; `None`: nothing that counts. Asked under the scheduler's lock: cheap, and never calling back.
     fn cost(&self, namespace: &str, request: &LimitSettings) -> Option<Cost> {
         let _ = (namespace, request);
         None

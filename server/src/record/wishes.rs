@@ -49,13 +49,18 @@ pub(crate) struct WishError {
 
 impl WishError {
     fn new(name: &'static str, value: &str, expected: String) -> Self {
-        let shown = &value[..value.floor_char_boundary(SHOWN)];
-        let mut shown: String = shown.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        if value.len() > SHOWN {
-            shown.push('…');
-        }
-        Self { name, value: shown, expected }
+        Self { name, value: shown(value), expected }
     }
+}
+
+/// As much of a text as is fit to be shown.
+fn shown(text: &str) -> String {
+    let start = &text[..text.floor_char_boundary(SHOWN)];
+    let mut shown: String = start.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.len() > SHOWN {
+        shown.push('…');
+    }
+    shown
 }
 
 impl Wishes {
@@ -86,12 +91,12 @@ fn limits(text: &str) -> Result<LimitSettings, WishError> {
     }
     for part in text.split(',').map(str::trim) {
         let Some((name, value)) = part.split_once('=') else {
-            return Err(wrong(format!("`{part}` has no `=`")));
+            return Err(wrong(format!("`{}` has no `=`", shown(part))));
         };
         let Some(name) = LimitName::of(name.trim()) else {
-            return Err(wrong(format!("there is no limit `{}`, docs/limits.md names them", name.trim())));
+            return Err(wrong(format!("there is no limit `{}`, docs/limits.md names them", shown(name.trim()))));
         };
-        let value = parse_limit(name, value.trim()).map_err(|why| wrong(format!("`{name}`: {why}")))?;
+        let value = parse_limit(name, value.trim()).map_err(|why| wrong(format!("`{name}`: {}", shown(&why))))?;
         if settings.get(name).is_some() {
             return Err(wrong(format!("`{name}` stands there twice")));
         }
@@ -188,6 +193,8 @@ mod tests {
             (LIMITS, "speed=1", "there is no limit `speed`"),
             (LIMITS, "fuel=x", "`fuel`: write a whole number"),
             (LIMITS, "renderTime=0", "`renderTime`: nothing could run with"),
+            (LIMITS, "renderTime=0s", "`renderTime`: nothing could run with"),
+            (LIMITS, "memory=0KiB", "`memory`: nothing could run with"),
             (LIMITS, "fuel=1,fuel=2", "`fuel` stands there twice"),
             (LIMITS, "fuel=1,", "`` has no `=`"),
             (YAML_STYLE, "", "expected is `kpt` or `preserve`"),
@@ -201,6 +208,10 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         let long = read(LIMITS, &"\u{1}é,".repeat(9_000)).unwrap_err();
+        for part in ["\u{1}é".repeat(1_000), format!("{}=1", "\u{1}é".repeat(1_000))] {
+            let error = read(LIMITS, &part).unwrap_err();
+            assert!(error.len() < 1_000 && !error.contains('\u{1}'), "{error}");
+        }
         assert!(long.contains("longer than 4096 bytes") && long.len() < 1_000 && !long.contains('\u{1}'), "{long}");
     }
 

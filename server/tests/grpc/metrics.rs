@@ -66,10 +66,17 @@ async fn how_many_calls_wait_and_for_how_long_is_told() {
     while value(&metrics, "portico_calls{state=\"running\"}") < 1.0 {
         tokio::task::yield_now().await;
     }
+    // Who goes while he waits has waited.
+    let mut impatient = call("echo");
+    impatient.set_timeout(Duration::from_millis(5));
+    assert!(second.evaluate_function(impatient).await.is_err());
+    while value(&metrics, "portico_call_wait_seconds_count") < 2.0 {
+        tokio::task::yield_now().await;
+    }
     let waits = tokio::spawn(async move { second.evaluate_function(call("echo")).await });
     let sent_away = waits.await.expect("it does not panic").unwrap_err();
     assert_eq!(sent_away.code(), Code::Unavailable);
-    holds(&metrics, "portico_call_wait_seconds_count", 2);
+    holds(&metrics, "portico_call_wait_seconds_count", 3);
     assert!(value(&metrics, "portico_call_wait_seconds_sum") >= 0.02, "who is sent away has waited, too");
     spins.abort();
     while value(&metrics, "portico_calls{state=\"running\"}") > 0.0 {

@@ -117,7 +117,7 @@ async fn a_scheduled_package_may_be_as_large_as_was_asked_for() {
 #[tokio::test]
 async fn a_deadline_stops_a_render_for_good_and_one_of_a_call_is_not_that_of_the_next() {
     let server = Server::with_revisions(settings(), Arc::new(AllowAll), 1).await;
-    let brief = ScheduleBegin { deadline: Some(nanoseconds(200_000_000)), ..begin("app") };
+    let brief = ScheduleBegin { deadline: Some(nanoseconds(1_500_000_000)), ..begin("app") };
     let scheduled = schedule(&server, brief, Some(&["spin"])).await.unwrap().revision.unwrap();
     let by = scheduled.render_by.unwrap();
     let (ended, _) = until_rendered(&server, "app").await;

@@ -8,6 +8,8 @@ use portico_krm::yaml::ParseLimits;
 use portico_runtime::{CallError, Cause, FunctionReply, LimitName};
 use prost::Message as _;
 use tonic::{Code, Status};
+use tonic_types::pb::BadRequest;
+use tonic_types::pb::bad_request::FieldViolation;
 
 use super::bytes_of;
 use crate::grpc::proto::v1::FunctionFailure;
@@ -25,7 +27,8 @@ const PART: usize = TEXT_BYTES * 3 / 8;
 pub(super) fn call_error(error: CallError) -> Status {
     let text = safe(&error.to_string());
     match error {
-        CallError::Name(_) | CallError::Input { too_large: false, .. } => Status::invalid_argument(text),
+        CallError::Name(_) => wrong("image", &text),
+        CallError::Input { too_large: false, .. } => wrong("resource_list", &text),
         CallError::Input { too_large: true, .. } => Status::resource_exhausted(text),
         CallError::NotFound { image, text } => not_found(&image, &text),
         CallError::Unusable { image, text, cause } => {
@@ -45,6 +48,13 @@ pub(super) fn call_error(error: CallError) -> Status {
         CallError::Refused(_) => Status::failed_precondition(text),
         _ => Status::cancelled(text),
     }
+}
+
+/// A field of the request cannot be used: in words, and for programs.
+pub(super) fn wrong(field: &str, text: &str) -> Status {
+    let violation = FieldViolation { field: field.to_owned(), description: safe(text), ..FieldViolation::default() };
+    let wrong = BadRequest { field_violations: vec![violation] };
+    with_details(Code::InvalidArgument, text, vec![any("google.rpc.BadRequest", &wrong)])
 }
 
 /// No module is known by the name.

@@ -11,7 +11,7 @@ use portico_krm::{FunctionResult, ResourceList};
 use portico_runtime::{CallError, FunctionCall, FunctionReply};
 use tonic::{Request, Response, Status};
 
-use self::failure::{call_error, not_allowed, not_found, not_passed};
+use self::failure::{call_error, not_allowed, not_found, not_passed, wrong};
 use self::fallback::Forward;
 pub use self::fallback::{Fallback, FallbackError, FallbackRule};
 use super::front::{Deadline, Held, number, word};
@@ -102,7 +102,7 @@ impl FunctionEvaluator for Evaluator {
         let wishes = Wishes::of(&request, &self.settings)?;
         self.authorize(&request, &wishes.namespace)?;
         if request.get_ref().image.is_empty() {
-            return Err(Status::invalid_argument("the request has no `image`"));
+            return Err(wrong("image", "the request has no `image`"));
         }
         let Effective { renderer, options, .. } = self.renders.for_namespace(&wishes.namespace);
         let options = options.call;

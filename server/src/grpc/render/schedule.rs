@@ -22,7 +22,7 @@ use crate::ops::traces;
 use crate::record::{now_ms, wishes};
 
 /// How often a write is tried again after somebody else's.
-const TRIES: usize = 8;
+const TRIES: usize = 64;
 
 pub(super) async fn schedule(
     service: &Service,
@@ -34,11 +34,16 @@ pub(super) async fn schedule(
         return Err(Status::invalid_argument("the first message is to be `begin`"));
     };
     let notes = Notes::of(&begin, now_ms())?;
+    let wishes = begin.no_limits || !begin.limits.is_empty() || begin.style != 0 || begin.deadline.is_some();
     let v1::ScheduleBegin { key, content_version, with_files, repository, priority, .. } = begin;
     let key = key_of(key)?;
     let resource = if with_files { "packagerevisionresources" } else { "packagerevisions" };
     let who = Request::from_parts(metadata, extensions, ());
     service.authorize(&who, "update", (PORCH, resource, ""), &key.namespace, &key.name)?;
+    if with_files && wishes {
+        // They are annotations, which whoever may write files alone does not set in the Kubernetes API either.
+        service.authorize(&who, "update", (PORCH, "packagerevisions", ""), &key.namespace, &key.name)?;
+    }
     let expected = match &*content_version {
         "" => None,
         version => Some(ContentVersion(convert::version(version, "content_version")?)),
@@ -275,6 +280,7 @@ mod tests {
         for (begin, words) in [
             (v1::ScheduleBegin { limits: vec![limit("speed", 1)], ..base() }, "no limit `speed`"),
             (v1::ScheduleBegin { limits: vec![limit("memory", 0)], ..base() }, "`memory`: nothing could run"),
+            (v1::ScheduleBegin { limits: vec![limit("renderTime", 0)], ..base() }, "`renderTime`: nothing could run"),
             (v1::ScheduleBegin { limits: vec![limit("fuel", 1)], no_limits: true, ..base() }, "`no_limits`"),
             (v1::ScheduleBegin { style: 9, ..base() }, "`style` has no value 9"),
             (time(0, 0), "`deadline`"),
