@@ -60,6 +60,8 @@ export function show(main, { namespace, name }, signal, connection) {
       ["Fuel", record.fuel.toLocaleString("en")],
       ["Peak memory", bytes(record.peakMemoryBytes)],
     ];
+    // What is open stays open; events that tell of it may come too late for that.
+    steps.querySelectorAll("details.step").forEach((step, place) => (step.open ? opened.add(place) : opened.delete(place)));
     facts.replaceChildren(...pairs.map(([key, value]) => h("div", {}, h("dt", { text: key }), h("dd", { text: value }))));
     steps.replaceChildren(
       h("h2", { id: "steps-title", text: "Steps" }),
@@ -200,10 +202,7 @@ function details(step, place, opened) {
   if (step.stderr) parts.push(h("h3", { text: "Standard error" }), h("pre", { class: "log", text: step.stderr }));
   if (!parts.length) parts.push(h("p", { text: "There is nothing more to tell." }));
   const summary = `${step.number}. ${label(step)}, ${step.state.toLowerCase()}` + (changes.length ? `, ${changes.length + (step.changes.leftOut ?? 0)} changed` : "");
-  return h("details", { id: `step-${place}`, class: "step", open: opened.has(place), ontoggle: (event) => {
-    if (event.target.open) opened.add(place);
-    else opened.delete(place);
-  } }, h("summary", { text: summary }), h("p", {}, h("code", { text: step.image || step.exec }), ` (${step.kind})`), ...parts);
+  return h("details", { id: `step-${place}`, class: "step", open: opened.has(place) }, h("summary", { text: summary }), h("p", {}, h("code", { text: step.image || step.exec }), ` (${step.kind})`), ...parts);
 }
 
 /** A unified diff, its lines marked by their sign and by colour. */
