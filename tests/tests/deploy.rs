@@ -219,7 +219,8 @@ fn mounted(objects: &[Value]) -> Result<TempDir> {
 fn the_image_has_the_program_where_the_pods_expect_it() -> Result<()> {
     let recipe = std::fs::read_to_string(repository().join("deploy/Containerfile"))?;
     let entry = r#"ENTRYPOINT ["/usr/local/bin/portico"]"#;
-    assert!(recipe.contains(entry) && recipe.contains("/source/target/release/portico /usr/local/bin/portico"));
+    assert!(recipe.contains(entry) && recipe.contains("--from=build /portico /usr/local/bin/portico"));
+    assert!(recipe.contains("target-feature=+crt-static") && recipe.contains("distroless/static-"), "it stands alone");
     let user = recipe.lines().find_map(|line| line.strip_prefix("USER ")).context("a user")?;
     let version = env!("CARGO_PKG_RUST_VERSION");
     assert!(recipe.contains(&format!("rust:{version}-")), "the recipe builds with another Rust than {version}");
