@@ -65,7 +65,8 @@ struct Told(mpsc::UnboundedSender<bool>);
 impl RenderBackend for Told {
     fn render(&self, job: &Job) -> Ended {
         self.0.send(false).unwrap();
-        self.0.send(job.cancel.wait_timeout(Duration::from_mins(10))).unwrap();
+        // Far longer than the word takes on a busy machine.
+        self.0.send(job.cancel.wait_timeout(Duration::from_secs(20))).unwrap();
         Ended { outcome: Outcome::Cancelled, log: Bytes::new(), fuel: 0 }
     }
 }
