@@ -134,7 +134,12 @@ try {
   await step("the page of a render that failed says why, as text", async () => {
     await page.goto(`${url}/ui/#/render/team-a/hostile.v1`);
     await page.locator("[role=alert]").getByText(/<script>window\.hacked=1<\/script>/).first().waitFor();
-    await page.locator("details.step").first().evaluate((element) => { element.open = true; });
+    // At once, in the page: between finding a step and opening it, it may have been drawn anew.
+    await page.waitForFunction(() => {
+      const found = document.querySelector("details.step");
+      if (found) found.open = true;
+      return [...document.querySelectorAll("details.step[open] h3")].some((title) => title.textContent === "Standard error");
+    });
     await page.getByRole("heading", { name: "Standard error" }).waitFor();
     assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.equal(await page.locator("img[src=x]").count(), 0);
