@@ -147,7 +147,8 @@ impl Cancel {
         self.lock().cancelled
     }
 
-    /// Does this as soon as it is told, on the thread that tells; at once when it was told already.
+    /// Does this as soon as it is told, on the thread that tells; at once when it was told already. It is told when its
+    /// render has ended, too, however that was.
     pub fn on_cancel(&self, then: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         if state.cancelled {
